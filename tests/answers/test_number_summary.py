@@ -85,3 +85,10 @@ def test_names_and_digits() -> None:
     assert quantity(1234.5, "", "down") == "1,230"
     assert quantity(math.pi * 60_000, "ms") == "3.14 min"
     assert quantity(0.0, "") == "0"
+
+
+def test_numbers_come_back_from_json() -> None:
+    """Infinite ones too."""
+    for found in (summed(times("clamp"), 6), summed(times("separate"), 14)):
+        assert found is not None
+        assert NumberSummary.from_json(json.loads(json.dumps(found.to_json()))) == found

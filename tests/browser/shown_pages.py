@@ -11,11 +11,12 @@ from unittest.mock import patch
 
 import numpy as np
 import uvicorn
+from numpy.typing import NDArray
 from playwright.sync_api import Page
 
 from tests.collector.dashboard.visitors import in_a_thread
 from tests.collector.samples import answers, sealed
-from untrackable import Categories, Deck
+from untrackable import Bit, Categories, Deck
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
@@ -26,12 +27,17 @@ from untrackable.collector.stores.store_address import open_store
 from untrackable.demo.answer_page import answer_page
 from untrackable.demo.people import request
 from untrackable.demo.visitor_question import visitor_campaign
+from untrackable.encodings import Record
+from untrackable.encodings.bucket_text import buckets_from_text
+from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.attendance import Attendance
 
 DAY = 86_400
 NAMES = ["Chrome", "Safari", "Edge", "Firefox", "Samsung Internet", "Opera", "another"]
 SHARES = np.array([0.55, 0.17, 0.1, 0.06, 0.05, 0.03, 0.04])
+SYSTEMS = ["Android", "iOS", "Windows", "macOS", "Linux"]
 ROUNDS = 5
 
 
@@ -43,6 +49,7 @@ class Shown:
     application: str
     key: str
     campaign: str
+    record: str
 
 
 def browsers_question(rounds: int, *, question: str = "Which browser do you use?") -> Campaign:
@@ -62,12 +69,49 @@ def browsers_question(rounds: int, *, question: str = "Which browser do you use?
     )
 
 
+def people_question() -> Campaign:
+    """A question for two attributes and a number, with tables of them."""
+    person = Record(
+        attributes={
+            "system": Categories(names=SYSTEMS),
+            "dark mode": Bit(),
+            "start": buckets_from_text("50ms:20s:4:log", below="clamp", above="clamp"),
+        },
+        tables=[("system", "dark mode"), ("start",)],
+    )
+    base = Views(bits=person.bits, views=person.asked.views, eps=1.0)
+    guarantee = Guarantee(
+        eps=4.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=1.0, wipes="any"
+    )
+    return Campaign(
+        question="How do you use the app?",
+        encoding=person,
+        mechanism=dealt_for_budget(base, slots=7, eps=4.0, delta=1e-6),
+        first_round=(int(time.time()) // DAY - ROUNDS) * DAY,
+        round_seconds=DAY,
+        rounds=7,
+        guarantee=guarantee,
+        attendance=Attendance(Fraction(1)),
+    )
+
+
+def encoded_people(person: Record, people: int) -> NDArray[np.uint64]:
+    """Records of people, of whom those with a quick start more often have dark mode."""
+    rng = np.random.default_rng(2)
+    systems = rng.choice(SYSTEMS, size=people, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    starts = np.minimum(19_000.0, rng.lognormal(6.5, 1.0, size=people) + 50)
+    dark = rng.random(people) < np.where(starts < 700, 0.7, 0.4)
+    records = zip(systems.tolist(), dark.astype(int).tolist(), starts.tolist(), strict=True)
+    return person.encode_many([{"system": a, "dark mode": b, "start": c} for a, b, c in records])
+
+
 def collect(store: Store, asked: Campaign, server: str, people: int) -> None:
     """Some rounds with reports, in which one answer becomes more frequent, and close them."""
     rng = np.random.default_rng(1)
+    held = encoded_people(asked.encoding, people) if isinstance(asked.encoding, Record) else None
     for round in range(1, ROUNDS + 1):
         weights = SHARES + np.eye(len(NAMES))[3] * 0.05 * round
-        values = rng.choice(len(NAMES), size=people, p=weights / weights.sum())
+        values = rng.choice(len(NAMES), size=people, p=weights / weights.sum()) if held is None else held
         reports = sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round)
         for i in range(0, people, 5000):
             body = b"".join(reports[i : i + 5000])
@@ -92,19 +136,21 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
             assert serving.is_alive()
             time.sleep(0.01)
         address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        asked, planned = (
+        asked, record, planned = (
             browsers_question(rounds),
+            people_question(),
             browsers_question(7, question="Which browser did you use before?"),
         )
-        create_campaign(store, asked.to_bytes(), published=True)
         create_campaign(store, planned.to_bytes(), published=False)
-        collect(store, asked, address, people)
-        for round in range(1, ROUNDS + 1):
-            close_round(store, asked, round)
+        for each in (asked, record):
+            create_campaign(store, each.to_bytes(), published=True)
+            collect(store, each, address, people)
+            for round in range(1, ROUNDS + 1):
+                close_round(store, each, round)
         own = visitor_campaign(time.time())
         create_campaign(store, own.to_bytes(), published=False)
         application = running.enter_context(answer_page(own, address))
-        yield Shown(address, application, new_key(store, "admin")[1], asked.id)
+        yield Shown(address, application, new_key(store, "admin")[1], asked.id, record.id)
 
 
 def sign_in(page: Page, found: Shown) -> None:
@@ -127,6 +173,16 @@ def _new(page: Page, found: Shown) -> None:
     page.wait_for_selector("#plans:not([aria-busy]) #results strong", timeout=120_000)
 
 
+def _new_record(page: Page, found: Shown) -> None:
+    page.goto(f"{found.server}/new")
+    page.fill("#question", "How do you use the app?")
+    page.check("[value=record]")
+    page.fill("#attributes", "system: Android, iOS, other\ndark mode: yes/no\nstart: 50ms:20s:4:log")
+    page.fill("#people", "10,000,000")
+    page.fill("#wipes", "any")
+    page.wait_for_selector("#plans:not([aria-busy]) #results strong", timeout=120_000)
+
+
 def _preview(page: Page, found: Shown) -> None:
     _new(page, found)
     page.click("button[formaction='/new/preview']")
@@ -135,7 +191,7 @@ def _preview(page: Page, found: Shown) -> None:
 
 def _at(path: str) -> Callable[[Page, Shown], None]:
     def go(page: Page, found: Shown) -> None:
-        page.goto(found.server + path.replace("CAMPAIGN", found.campaign))
+        page.goto(found.server + path.replace("CAMPAIGN", found.campaign).replace("RECORD", found.record))
 
     return go
 
@@ -148,6 +204,7 @@ EVERYBODY: dict[str, Callable[[Page, Shown], None]] = {
     "campaigns": _at("/"),
     "campaign": _at("/view/CAMPAIGN"),
     "round": _at("/view/CAMPAIGN?round=2&search=o"),
+    "record": _at("/view/RECORD?table=system"),
     "following": _following,
     "sign-in": _at("/sign-in"),
     "not-found": _at("/view/nothing"),
@@ -157,6 +214,7 @@ EVERYBODY: dict[str, Callable[[Page, Shown], None]] = {
 MANAGERS: dict[str, Callable[[Page, Shown], None]] = {
     "managed": _at("/view/CAMPAIGN"),
     "new": _new,
+    "new-record": _new_record,
     "preview": _preview,
     "keys": _at("/keys"),
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.page_checks import Watched, serious_violations, too_wide
+from tests.browser.page_checks import Watched, drawing_faults, serious_violations, too_wide
 from tests.browser.shown_pages import EVERYBODY, MANAGERS, Shown, shown, sign_in
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
@@ -32,10 +32,12 @@ def test_pages_are_for_everybody(browser: Browser, collector: Shown, name: str) 
     (EVERYBODY | MANAGERS)[name](page, collector)
     assert serious_violations(page) == []
     assert not too_wide(page)
+    assert drawing_faults(page) == []
     page.set_viewport_size({"width": 390, "height": 800})
     page.emulate_media(color_scheme="dark")
     assert serious_violations(page) == []
     assert not too_wide(page)
+    assert drawing_faults(page) == []
 
     complaints = [text for text in watched.complaints if name != "not-found" or "404" not in text]
     assert complaints == []

@@ -1,6 +1,7 @@
 """Questions with several answers at once, from the command that writes the campaign to the pages that show it."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
-from untrackable.encodings import Bit, Categories, Choices, Record
+from untrackable.encodings import Bit, Categories, Record
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
 from untrackable.protocol.campaign import Guarantee
@@ -79,15 +80,38 @@ def test_the_tables_of_a_record(tmp_path: Path) -> None:
         refused = collector.http.get(f"/campaigns/{asked.id}/estimate?table=age")
         assert refused.status_code == 400
         assert "others were not asked for" in json.loads(refused.text)["detail"]
+        page = collector.http.get(f"/view/{asked.id}?table=dark").text
+        assert re.findall('<option value="([^"]*)" dir="auto"( selected)?>', page) == [
+            ("system, dark", ""),
+            ("system, new", ""),
+            ("dark, new", ""),
+            ("system", ""),
+            ("dark", " selected"),
+            ("new", ""),
+        ]
+        assert re.findall('<th scope="row" dir="auto"><bdi>(.*)</bdi>', page) == ["no", "yes"]
+        assert re.findall("<figcaption><bdi>(.*)</bdi>", page) == ["yes", "no"]
+        assert "more answers" not in page
+        assert f"/view/{asked.id}/download.csv?table=dark" in page
+        pairs = collector.http.get(f"/view/{asked.id}?table=dark%2C+new&round=2").text
+        assert re.findall('<th scope="row" dir="auto"><bdi>(.*)</bdi>', pairs) == [
+            f"{dark} × {new}" for dark in ("no", "yes") for new in ("no", "yes")
+        ]
+        assert f"/view/{asked.id}/picture.svg?table=dark%2C+new&amp;round=2" in pairs
+        file = collector.http.get(f"/view/{asked.id}/download.json?table=dark%2C+new&round=2")
+        assert "table-3-round-2.json" in file.headers["content-disposition"]
+        found = file.json()
+        assert found["table"] == "dark, new"
+        (row,) = [row for row in found["values"] if row["label"] == "yes × no"]
+        assert row["lower"] <= 0.6 <= row["upper"]
+        assert (
+            "dark, new: 5,000 reports of round 2"
+            in collector.http.get(f"/view/{asked.id}/picture.svg?table=dark%2C+new&round=2").text
+        )
+        unknown = collector.http.get(f"/view/{asked.id}?table=%3Cb%3E").text
+        assert "others were not asked for, so nothing is known of them.</bdi>" in unknown
+        assert "<b>" not in unknown
+        assert collector.http.get(f"/view/{asked.id}/download.csv?table=age").status_code == 400
         other = campaign(question="Other?")
         create_campaign(collector.store, other.to_bytes(), published=True)
-        assert collector.http.get(f"/view/{asked.id}").status_code == 200
-
-
-def test_plans_are_for_one_answer() -> None:
-    encoding = json.dumps(Choices(names=["a", "b"]).to_json())
-    done = CliRunner().invoke(
-        main, ["plan", "--people", "1000", "--encoding", encoding, "--rounds", "3", "--eps", "1"]
-    )
-    assert done.exit_code != 0
-    assert "plans are for questions with one answer" in " ".join(done.output.split())
+        assert '<select id="table"' not in collector.http.get(f"/view/{other.id}").text

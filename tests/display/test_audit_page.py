@@ -7,6 +7,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests import browsers
+from tests.browser.page_checks import serious_violations
+from tests.display.chart_checks import chart_faults
 from untrackable import Deck, Rappor, audit, compare
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.mechanisms import Unary
@@ -45,9 +47,9 @@ CHARTS = {"infinite": 4, "followed": 6, "hidden": 5, "compared": 1}
 
 
 @pytest.mark.parametrize("name", CHARTS)
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "other", "scheme"), [(1280, 390, "light"), (390, 1280, "dark")])
 def test_page_loads_offline_without_complaint(
-    browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
+    browser: Browser, pages: dict[str, Path], name: str, width: int, other: int, scheme: str
 ) -> None:
     context = browser.new_context(
         viewport={"width": width, "height": 900},
@@ -76,6 +78,12 @@ def test_page_loads_offline_without_complaint(
     # text in the pictures has the page's own colour
     assert page.evaluate("getComputedStyle(document.querySelector('.chart svg.marks text')).fill") == ink
     assert page.locator("pre").first.inner_text().endswith("compare" if name == "compared" else "</script><b>&'")
+    assert chart_faults(page) == []
+    assert serious_violations(page) == []
+    # when the screen is turned, legends take as many columns as fit
+    page.set_viewport_size({"width": other, "height": 900})
+    page.wait_for_function(f"document.querySelector('.chart svg.marks').clientWidth < {other}")
+    assert chart_faults(page) == []
     context.close()
 
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser
 
+from tests.browser.page_checks import serious_violations
+from tests.display.chart_checks import chart_faults
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import Goals, plan
 from untrackable.brackets import at_most
@@ -66,10 +68,14 @@ def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, s
     assert complaints == []
     assert page.locator("figure").count() == 5
     assert page.locator("#chart-participation-recognition .role-legend-label text").all_text_contents() == [
-        "1 round",
-        "7 rounds",
-        "30 rounds",
+        "stays of 1 round",
+        "stays of 7 rounds",
+        "stays of 30 rounds",
+        "the plan",
+        "tolerable limit",
     ]
+    assert chart_faults(page) == []
+    assert serious_violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     rows = {cells[0]: cells for cells in _table(page)}
     best = found.options[0]
@@ -82,10 +88,17 @@ def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, s
     legend = page.locator("#chart-tracking .role-legend-label text").all_text_contents()
     assert best.name in legend
     assert "memoized" not in legend
+    assert legend[-1] == "tolerable limit"
+    assert page.locator("#live-verdict[role=status]").inner_text().startswith(f"These meet the goals: {best.name}")
     seen = page.locator("#live thead th").nth(1).bounding_box()
     assert seen is not None
     assert seen["x"] + seen["width"] <= width
     # ten thousand times fewer people: more than a hundred times the error, and no longer within the goal
+    # a slider says its name and what it stands for, not the logarithm that it holds
+    people = page.get_by_role("slider", name="people", exact=True)
+    assert people.get_attribute("aria-valuetext") == "1 million"
+    assert page.get_by_role("slider", name="largest error", exact=True).get_attribute("aria-valuetext") == "0.05"
+    assert page.locator("output[for=set-people]").inner_text() == "1 million"
     before = page.locator("#chart-errors svg.marks").inner_html()
     page.evaluate(
         "s => { s = document.getElementById('set-people'); s.value = 2; s.dispatchEvent(new Event('input')); }"
@@ -95,6 +108,9 @@ def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, s
         arg=before,
         timeout=20_000,
     )
+    assert people.get_attribute("aria-valuetext") == "100"
+    assert page.locator("#live-verdict[role=status]").inner_text() == "No mechanism meets these goals."
+    assert chart_faults(page) == []
     after = {cells[0]: cells for cells in _table(page)}
     beta = radius_beta(best.mechanism, best.goals)
     many, few = (reports_counted(people, best.goals.answered, beta) for people in (10**6, 100))

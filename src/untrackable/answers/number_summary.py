@@ -13,6 +13,7 @@ from untrackable.estimation.ordered_values import Quantile
 MEDIAN_AND_95 = (0.5, 0.95)
 MOST_NUMBERS = 1 << 16
 """With more values than this, mean and quantiles would take much memory, and are not computed."""
+_INFINITE = ("inf", "-inf", "nan")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,24 @@ class NumberSummary:
             }
         )
         return content
+
+    @staticmethod
+    def from_json(given: dict[str, Any]) -> "NumberSummary":
+        """The summary that `to_json` wrote."""
+        mean = given["mean"]
+        return NumberSummary(
+            unit=given["unit"],
+            beta=given["beta"],
+            clamped=tuple(given["clamped"]),
+            mean=None if mean is None else Functional(**_numbers(mean)),
+            quantiles=tuple(Quantile(**_numbers(each)) for each in given["quantiles"]),
+            refusals=tuple(given["refusals"]),
+        )
+
+
+def _numbers(written: dict[str, Any]) -> dict[str, Any]:
+    """The fields with their numbers, of which infinite ones are strings in JSON."""
+    return {name: float(field) if field in _INFINITE else field for name, field in written.items()}
 
 
 def number_summary(

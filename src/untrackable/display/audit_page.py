@@ -8,7 +8,8 @@ from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.following import followed_beside
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.display import audit_words, comparison_words
-from untrackable.display.audit_charts import audit_charts, comparison_chart
+from untrackable.display.audit_charts import audit_charts
+from untrackable.display.comparison_chart import comparison_chart
 from untrackable.display.following_chart import following_chart
 from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line

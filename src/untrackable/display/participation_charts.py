@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
+from untrackable.display.chart_theme import COLOURS, NEUTRAL, Key, Series, Spec, chart_spec, line_series
 from untrackable.extras import extra
 from untrackable.planning.participation_curve import Point
 from untrackable.planning.plans import Option
@@ -11,12 +11,14 @@ with extra("plots"):
     import altair as alt
 
 _ACROSS = "one answer in so many rounds"
+_PLAN = Series("the plan", COLOURS[3], mark="circle", size=130)
+_LIMIT = Series("tolerable limit", NEUTRAL, (5, 4))
 
 
 def participation_charts(option: Option, curve: list[Point]) -> dict[str, Spec]:
     """Error and recognition by participation, with the plan's own marked."""
-    own = "as in the goals" if option.goals.persistence > 1 else "1 round"
-    stays = {own: "recognition", "7 rounds": "stays_of_7", "30 rounds": "stays_of_30"}
+    own = "stays as in the goals" if option.goals.persistence > 1 else "stays of 1 round"
+    stays = {own: "recognition", "stays of 7 rounds": "stays_of_7", "stays of 30 rounds": "stays_of_30"}
     errors = [(option.name, float(1 / point.participation), point.error_upper) for point in curve]
     seen = [
         (stay, float(1 / point.participation), getattr(point, name).upper)
@@ -37,24 +39,21 @@ def _chart(
     """Lines of (name, x, y); a point marks the chosen x on the plan's own line."""
     names = list(dict.fromkeys(name for name, _, _ in rows))
     values = [{"line": name, "x": x, "y": y} for name, x, y in rows]
+    key = Key(line_series(names), [_PLAN] if limit is None else [_PLAN, _LIMIT])
     axis = alt.Axis(tickCount=6, format="~g")
-    base = alt.Chart(alt.InlineData(values=values)).encode(
-        x=alt.X("x:Q", title=_ACROSS, scale=alt.Scale(type="log", nice=False, padding=8), axis=axis),
-        y=alt.Y("y:Q", title=title, scale=alt.Scale(type=up), axis=axis),
-        color=alt.Color(
-            "line:N",
-            title="stays of" if len(names) > 1 else None,
-            scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
-            legend=alt.Legend(orient="top", columns=4, labelLimit=200),
-        ),
-        tooltip=[
-            alt.Tooltip("x:Q", title=_ACROSS, format=".4~g"),
-            alt.Tooltip("y:Q", title=title, format=".4~g"),
-        ],
+    base, mark = (
+        alt.Chart(alt.InlineData(values=drawn)).encode(
+            x=alt.X("x:Q", title=_ACROSS, scale=alt.Scale(type="log", nice=False, padding=8), axis=axis),
+            y=alt.Y("y:Q", title=title, scale=alt.Scale(type=up), axis=axis),
+            tooltip=[
+                alt.Tooltip("line:N"),
+                alt.Tooltip("x:Q", title=_ACROSS, format=".4~g"),
+                alt.Tooltip("y:Q", title=title, format=".4~g"),
+            ],
+        )
+        for drawn in (values, [{**v, "line": _PLAN.name} for v in values if v["x"] == chosen and v["line"] == own])
     )
-    mark = base.transform_filter((alt.datum.x == chosen) & (alt.datum.line == own))
-    layers: list[Any] = [base.mark_line(strokeWidth=2), mark.mark_point(size=110, filled=True, opacity=1)]
+    layers = [*key.lines(base), key.marks(mark, _PLAN.name), key.legend]
     if limit is not None:
-        rule = alt.Chart(alt.InlineData(values=[{"limit": limit}]))
-        layers.append(rule.mark_rule(strokeDash=[5, 4], color="#888").encode(y="limit:Q"))
+        layers.append(key.rule(_LIMIT.name, limit))
     return chart_spec(alt.layer(*layers))

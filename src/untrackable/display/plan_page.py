@@ -5,7 +5,7 @@ from typing import Any
 
 from untrackable.auditing.following import followed_beside
 from untrackable.display import plan_json, plan_page_words, plan_words
-from untrackable.display.chart_theme import COLOURS, Spec, chart_spec
+from untrackable.display.chart_theme import NEUTRAL, Key, Series, Spec, chart_spec, line_series
 from untrackable.display.crowd_chart import crowd_chart
 from untrackable.display.following_chart import following_chart
 from untrackable.display.numbers import as_dict
@@ -20,6 +20,8 @@ from untrackable.progress import Progress, no_progress
 
 with extra("plots"):
     import altair as alt
+
+_LIMIT = Series("tolerable limit", NEUTRAL, (5, 4))
 
 
 def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) -> str:
@@ -114,25 +116,19 @@ def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float 
     """Lines whose data the sliders set; `shown` are the names of those that have any."""
     billions: dict[str, Any] = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'B')"}
     axis = alt.Axis(tickCount=6, **(billions if y.startswith("people") else {"format": "~g"}))
+    key = Key(line_series(names, marks=True), [] if limit is None else [_LIMIT], shown=alt.ExprRef("shown"))
     base = alt.Chart(alt.NamedData(name="rows")).encode(
         x=alt.X("x:Q", title=x, scale=across, axis=alt.Axis(tickCount=6, format="~g")),
         y=alt.Y("y:Q", title=y, scale=up, axis=axis),
-        color=alt.Color(
-            "line:N",
-            title=None,
-            scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
-            legend=alt.Legend(orient="top", columns=4, labelLimit=200, values=alt.ExprRef("shown")),
-        ),
         tooltip=[
             alt.Tooltip("line:N", title="mechanism"),
             alt.Tooltip("x:Q", title=x, format=".4~g"),
             alt.Tooltip("y:Q", title=y, format=".4~g"),
         ],
     )
-    layers = [base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=35))]
+    layers = [*key.lines(base), key.legend]
     if limit is not None:
-        rule = alt.Chart(alt.InlineData(values=[{"limit": limit}]))
-        layers.append(rule.mark_rule(strokeDash=[5, 4], color="#888").encode(y="limit:Q"))
+        layers.append(key.rule(_LIMIT.name, limit))
     spec = chart_spec(alt.layer(*layers).add_params(alt.param(name="shown", value=names)))
     spec.setdefault("datasets", {})["rows"] = []
     return spec

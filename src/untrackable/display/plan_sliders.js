@@ -37,8 +37,9 @@ function redraw() {
   const r = Number(slider("rounds").value), e = Number(slider("eps").value);
   for (const [name, text] of [["people", count(people)], ["rounds", grids.rounds[r].toLocaleString("en")], ["eps", short(grids.eps[e])], ["error", short(error)]]) {
     document.getElementById("said-" + name).textContent = text;
+    slider(name).setAttribute("aria-valuetext", text);
   }
-  const errors = [], needed = [], tracking = [], body = document.createElement("tbody");
+  const errors = [], needed = [], tracking = [], meeting = [], body = document.createElement("tbody");
   for (const line of grids.lines) {
     grids.rounds.forEach((rounds, i) => {
       const terms = line.terms[e][i];
@@ -58,10 +59,12 @@ function redraw() {
     const cells = terms === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
       [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", Number.isFinite(enough) ? (grids.predicted ? about : "") + count(Math.ceil(enough * (1 - 1e-12))) : "–", often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
+    if (cells[1] === "yes") meeting.push(line.name);
   }
   document.querySelector("#live tbody").replaceWith(body);
+  document.getElementById("live-verdict").textContent = meeting.length ? "These meet the goals: " + meeting.join(", ") + "." : "No mechanism meets these goals.";
   for (const [name, rows] of [["errors", errors], ["people", needed], ["tracking", tracking]]) {
-    const shown = [...new Set(rows.map((row) => row.line))];
+    const shown = [...new Set(rows.map((row) => row.line)), ...(name === "tracking" ? ["tolerable limit"] : [])];
     if (views[name]) views[name].data("rows", rows).signal("shown", shown).run();
     else {
       specs[name].datasets.rows = rows;

@@ -112,7 +112,7 @@ class Record(Encoding):
     def describe(self) -> str:
         """The attributes and the tables, in words for people."""
         parts = "; ".join(f"{name}: {encoding.describe()}" for name, encoding in self._encodings.items())
-        tables = ", ".join(_table_name(table) for table in self.tables)
+        tables = "; ".join(_table_name(table) for table in self.tables)
         return f"{len(self._encodings)} attributes ({parts}); tables that can be told: {tables}"
 
     def to_json(self) -> dict[str, Any]:

@@ -4,8 +4,10 @@ import pytest
 
 from tests.collector.samples import BEGIN
 from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange
-from untrackable.collector.dashboard.campaign_form import DEFAULTS, CampaignForm, empty_form, read_campaign_form
-from untrackable.encodings import Encoding
+from untrackable.collector.dashboard.campaign_form import empty_form, read_campaign_form
+from untrackable.collector.dashboard.typed_fields import DEFAULTS, CampaignForm
+from untrackable.encodings import Choices, Encoding, Record
+from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.planning.goals import Goals
 
 NOW = BEGIN
@@ -14,7 +16,7 @@ NOW = BEGIN
 def typed(**fields: str) -> CampaignForm:
     """A form with the defaults and these fields; the answers are yes and no unless another kind is given."""
     first = empty_form(NOW).typed
-    return read_campaign_form({**first, "kind": "yes-no", "question": "Why?", **fields}, NOW, whole=False)
+    return read_campaign_form({**first, "kind": "yes-no", "question": "Why?", **fields}, NOW, campaign=False)
 
 
 def goals(**fields: str) -> Goals:
@@ -36,12 +38,30 @@ def test_the_defaults_are_goals() -> None:
         ({"kind": "categories", "names": "a", "others": "on"}, Categories(names=["a"], unknown="other")),
         ({"kind": "numbers", "low": "-3", "high": "7"}, IntegerRange(low=-3, high=7, below="clamp", above="clamp")),
         (
-            {"kind": "buckets", "from": "0.5", "to": "10", "count": "3", "outside": "separate"},
-            Buckets.equal_width(0.5, 10, 3, below="separate", above="separate"),
+            {"kind": "buckets", "buckets": " 0:9:3 ", "outside": "separate"},
+            Buckets(edges=[0, 3, 6, 9], below="separate", above="separate"),
         ),
         (
-            {"kind": "buckets", "from": "1", "to": "1,000", "count": "3", "scale": "log", "outside": "error"},
-            Buckets.log_scale(1, 1000, 3),
+            {"kind": "buckets", "buckets": "50ms:20s:14:log", "outside": "error"},
+            buckets_from_text("50ms:20s:14:log"),
+        ),
+        ({"kind": "choices", "names": "a\nb\n\nc"}, Choices(names=["a", "b", "c"])),
+        (
+            {"kind": "record", "attributes": "system: linux, mac\r\n dark mode : yes / no \nstart:0s:2s:2"},
+            Record(
+                attributes={
+                    "system": Categories(names=["linux", "mac"]),
+                    "dark mode": Bit(),
+                    "start": buckets_from_text("0s:2s:2", below="clamp", above="clamp"),
+                }
+            ),
+        ),
+        (
+            {"kind": "record", "attributes": "a: x, y\nb: x, y\nc: yes/no", "tables": "c, a\nb"},
+            Record(
+                attributes={"a": Categories(names=["x", "y"]), "b": Categories(names=["x", "y"]), "c": Bit()},
+                tables=[("a", "c"), ("b",)],
+            ),
         ),
         ({"kind": "strings", "bits": "8", "longest": "20"}, HashedStrings(bits=8, salt=bytes(16), longest=20)),
         ({"kind": "nonsense", "names": "a\nb"}, Categories(names=["a", "b"])),
@@ -115,12 +135,59 @@ def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
             {"high": "The highest number must be above the lowest."},
         ),
         ({"kind": "numbers", "low": ""}, {"low": "The lowest number must be given."}),
-        ({"kind": "buckets", "from": "9", "to": "3"}, {"to": "The highest number must be above the lowest."}),
-        ({"kind": "buckets", "count": "0"}, {"count": "The number of buckets must be between 1 and 65536, got 0."}),
         (
-            {"kind": "buckets", "scale": "log"},
-            {"from": "The lowest number must be positive and finite, got 0.0."},
+            {"kind": "buckets", "buckets": "9:3:2"},
+            {"buckets": "The lowest edge of the buckets must be below the highest."},
         ),
+        (
+            {"kind": "buckets", "buckets": "0:9:0"},
+            {"buckets": "The number of buckets must be between 1 and 65536, got 0."},
+        ),
+        (
+            {"kind": "buckets", "buckets": "0:9:3:log"},
+            {"buckets": "The lowest edge of buckets on a log scale must be above 0."},
+        ),
+        ({"kind": "buckets", "buckets": ""}, {"buckets": None}),
+        ({"kind": "buckets", "buckets": "0s:9kB:3"}, {"buckets": None}),
+        (
+            {"kind": "buckets", "buckets": "1:9:3:log", "want": "mean", "people": "x"},
+            {
+                "people": "People must be a number, such as 1,000,000.",
+                "want": "What is published must not be mean: the values must stand for numbers at equal distances, "
+                "within a range.",
+            },
+        ),
+        (
+            {"kind": "choices", "names": "only"},
+            {"names": "Write at least two possible answers, each on a line of its own."},
+        ),
+        ({"kind": "choices", "names": "a\na"}, {"names": "The answers must be different, got 'a' twice."}),
+        (
+            {"kind": "record", "attributes": "a: x, y"},
+            {"attributes": "Write at least two attributes, each on a line of its own."},
+        ),
+        ({"kind": "record", "attributes": "a: x, y\nb"}, {"attributes": None}),
+        ({"kind": "record", "attributes": "a: x, y\na: x, y"}, {"attributes": None}),
+        ({"kind": "record", "attributes": "a: x, y\nb: 3:2:2"}, {"attributes": None}),
+        (
+            {"kind": "record", "attributes": "a: x\nb: yes/no"},
+            {"attributes": "a: write at least two answers, with a comma between them."},
+        ),
+        (
+            {"kind": "record", "attributes": "a: x, x\nb: yes/no"},
+            {"attributes": "a: answers must be different, got 'x' twice."},
+        ),
+        ({"kind": "record", "attributes": "a=b: x, y\nb: yes/no"}, {"attributes": None}),
+        (
+            {"kind": "record", "attributes": "a: x, y\nb: yes/no", "tables": "a, c"},
+            {"tables": "“c” is not one of the attributes: a, b."},
+        ),
+        ({"kind": "record", "attributes": "a: x, y\nb: yes/no", "tables": "a, a"}, {"tables": None}),
+        ({"kind": "record", "attributes": "a: x, y\nb: yes/no", "tables": "a, b\nb, a"}, {"tables": None}),
+        ({"kind": "record", "attributes": "a: 0:1:4096\nb: 0:1:4096"}, {"tables": None}),
+        ({"wipes": "often"}, {"wipes": "Wipes must be a whole number, or any."}),
+        ({"wipes": "-1"}, {"wipes": None}),
+        ({"wipes": "any", "one_network": "on"}, {"wipes": None}),
         ({"kind": "strings", "bits": "999"}, {"bits": "The number of bits must be between 1 and 256, got 999."}),
     ],
 )
@@ -136,7 +203,7 @@ def test_errors_stand_beside_their_fields(fields: dict[str, str], wrong: dict[st
 
 def test_a_plan_needs_no_question_and_a_campaign_does() -> None:
     assert typed(question="").errors == {}
-    form = read_campaign_form({**typed().typed, "question": " "}, NOW, whole=True)
+    form = read_campaign_form({**typed().typed, "question": " "}, NOW, campaign=True)
     assert form.errors == {"question": "Write the question that people are asked."}
     assert "invisible" in typed(question="a\u202eb").errors["question"]
 
@@ -146,7 +213,7 @@ def test_a_round_that_goes_on_can_still_be_the_first() -> None:
 
 
 def test_fields_that_nobody_sent_are_empty() -> None:
-    form = read_campaign_form({}, NOW, whole=True)
+    form = read_campaign_form({}, NOW, campaign=True)
     assert form.asked is None
     assert "names" in form.errors
     assert set(form.typed) == {*DEFAULTS, "first", "others", "one_network"}
@@ -158,3 +225,18 @@ def test_a_button_changes_one_field() -> None:
     form = typed(use="token=x&question=y&people=5")
     assert form.typed["question"] == "Why?"
     assert form.typed["people"] == "5"
+
+
+def test_what_is_published_counts_for_numbers_only() -> None:
+    assert goals(kind="numbers", want="mean").want == "mean"
+    assert goals(kind="buckets", want="quantiles").want == "quantiles"
+    assert goals(kind="yes-no", want="mean").want == "frequencies"
+    assert goals(kind="numbers", want="nonsense").want == "frequencies"
+
+
+def test_wipes_are_a_number_or_any_or_not_said() -> None:
+    for text, wipes in (("", None), ("0", 0), (" 3 ", 3), ("Any", "any")):
+        asked = typed(wipes=text).asked
+        assert asked is not None
+        assert asked.wipes == wipes
+    assert typed(wipes="0", one_network="on").errors == {}

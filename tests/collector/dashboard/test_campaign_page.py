@@ -18,7 +18,7 @@ from tests.collector.rounds.test_small_rounds import filled as with_reports
 from tests.collector.samples import DECK, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting, process
 from tests.collector.stores.test_faults import on_now
-from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, Memoized
+from untrackable import Buckets, Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, Memoized
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round, StoredCampaign
@@ -202,6 +202,7 @@ def test_one_round_or_all_pooled_and_their_trend(collector: Collector) -> None:
         ("0", "must be the number"),
     ):
         assert why in shown(collector, asked, f"?round={wrong}")
+    assert "This question has one table only" in shown(collector, asked, "?table=x")
 
 
 def test_a_round_without_enough_reports_says_so(collector: Collector) -> None:
@@ -301,3 +302,25 @@ def test_in_a_browser(tmp_path: Path) -> None:
             assert complaints == []
             assert all(address.startswith((server.address, "data:")) for address in asked_for)
         browser.close()
+
+
+def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
+    """With their intervals, and with the reason where they cannot be told."""
+    asked = campaign(encoding=Buckets.equal_width(0, 12, 12, below="clamp", above="clamp"))
+    filled(collector.store, asked)
+    text = shown(collector, asked)
+    found = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()["numbers"]
+    rows = re.findall('<tr><th scope="row">([^<]*)</th><td class="strong">([^<]*)</td><td>([^<]*)</td></tr>', text)
+    assert [row[0] for row in rows] == ["mean", "median", "95th percentile"]
+    assert rows[0][1] == f"{found['mean']['value']:.3g}"
+    for _, value, interval in rows:
+        low, high = map(float, re.findall(r"between (\S+) and (\S+)", interval)[0])
+        assert 0 <= low <= float(value) <= high <= 12
+    assert "each holds alone, except with probability 0.05 (upper)" in text
+    assert "Numbers below the range count as its nearest number." in text
+    apart = campaign(question="Apart?", encoding=Buckets.equal_width(0, 10, 10, below="separate", above="separate"))
+    filled(collector.store, apart)
+    refused = shown(collector, apart)
+    assert "Not given: " in refused
+    assert '<th scope="row">mean</th>' not in refused
+    assert '<th scope="row">median</th>' in refused

@@ -79,6 +79,17 @@ def test_loading_then_the_answer(
     assert "With RAPPOR, an attack that has 2 reports from each of two places matches " in text
     assert "(eps = 8)" in text
     assert text.count("<polyline ") == 4
+    legend = text.split('<p class="legend">')[1].split("</p>")[0]
+    for name in (
+        "this campaign",
+        "RAPPOR, the same privacy",
+        "people with different values",
+        "95 % interval",
+        "a guess",
+    ):
+        assert f"</svg> {name}</span>" in legend
+    drawn = re.findall(r'<path class="reach" d="M(\S+) ', text.split('<p class="legend">')[0])
+    assert len(set(drawn)) == len(drawn) == 8  # no interval hides another
     assert len(re.findall("<td>[12]</td>", text)) == 4
 
 

@@ -7,16 +7,22 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 from tests.collector.dashboard.visitors import Visitor, visiting
+from tests.collector.samples import answers, sealed
 from tests.collector.servers import SETTINGS
-from untrackable import Bit, HashedStrings
-from untrackable.collector.dashboard.campaign_form import Asked, empty_form
+from untrackable import Bit, Buckets, Categories, HashedStrings
+from untrackable.collector.dashboard.campaign_form import empty_form
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.plan_jobs import show_campaign, show_plan
+from untrackable.collector.dashboard.typed_fields import Asked
+from untrackable.collector.rounds.closing import close_round
+from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.display import plan_words
+from untrackable.encodings import Choices, Record
 from untrackable.errors import StoreUnavailable
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.planning.goals import Goals
@@ -260,3 +266,78 @@ def test_a_failed_computation_is_said(manager: Visitor, monkeypatch: pytest.Monk
     assert "It took too long or needed too much memory." in answer.text
     assert "It took too long" in manager.post("/new/results", **fields(manager)).json()["html"]
     assert "It took too long" in manager.post("/new/preview", **fields(manager)).text
+
+
+def created(visitor: Visitor, **others: str) -> tuple[Campaign, str]:
+    """A campaign that somebody planned, previewed and created, and its preview."""
+    typed = fields(visitor, recognition="1", people="10,000,000", eps="2", **others)
+    answer = visitor.post("/new/preview", **typed)
+    assert answer.status_code == 200
+    form = hidden(answer)
+    for name, text in typed.items():
+        assert form.get(name, "").splitlines() == text.splitlines()
+    assert visitor.http.post("/new/create", data=form).status_code == 303
+    return Campaign.from_bytes(form["document"].encode()), html.unescape(answer.text)
+
+
+def test_any_number_of_a_list(manager: Visitor) -> None:
+    names = {"kind": "choices", "names": "search\nexport to <b>\nshare"}
+    made, shown = created(manager, **names, wipes="any")
+    assert made.encoding == Choices(names=["search", "export to <b>", "share"])
+    assert made.guarantee.wipes == "any"
+    assert "This also holds if what a person's client stored is deleted, however often" in shown
+    assert "shares are off by at most" in shown
+    again = fields(manager, recognition="1", people="1e7", eps="2", **names)
+    plans = html.unescape(manager.post("/new", **again).text)
+    assert "untrackable plan --choice search --choice 'export to <b>' --choice share --people 10000000" in plans
+
+
+def test_a_record_of_attributes(manager: Visitor) -> None:
+    attributes = "system: linux, mac\ndark: yes/no"
+    made, shown = created(manager, kind="record", attributes=attributes, tables="dark\nsystem", wipes="0")
+    assert made.encoding == Record(
+        attributes={"system": Categories(names=["linux", "mac"]), "dark": Bit()}, tables=[("dark",), ("system",)]
+    )
+    assert made.guarantee.wipes == 0
+    assert "This holds only while what a person's client stored is not deleted." in shown
+    assert "tables that can be told: dark; system" in shown
+
+
+def test_numbers_of_which_the_mean_is_published(manager: Visitor) -> None:
+    """The page of such a campaign shows the mean, and no shares, which one noisy bit does not tell."""
+    made, shown = created(manager, kind="buckets", buckets="0s:10s:5", want="mean")
+    assert made.encoding == Buckets(edges=[0, 2, 4, 6, 8, 10], below="clamp", above="clamp", unit="s")
+    assert "The mean is off by at most" in shown.replace("One-bit: the", "The")
+    assert "shares are off" not in shown
+    reports = answers(made.mechanism, [3] * 400)
+    rows = np.array([list(body[5:]) for body in sealed(made, reports)], dtype=np.uint8)
+    manager.store.add({Round(made.id, 1): rows})
+    close_round(manager.store, made, 1)
+    page = html.unescape(manager.get(f"/view/{made.id}").text)
+    assert '<th scope="row">mean</th>' in page
+    assert "These reports tell a mean, and no shares of single answers." in page
+    assert "less frequent and not listed" not in page
+    assert "tells the mean only" in page
+    assert manager.get(f"/view/{made.id}/download.json").json()["values"] == []
+    assert manager.get(f"/view/{made.id}/picture.svg").status_code == 200
+
+
+def test_every_kind_of_question_keeps_what_is_typed(manager: Visitor) -> None:
+    """Without a script, all fields are there, whichever kind is chosen."""
+    given = fields(
+        manager,
+        kind="record",
+        attributes="a: <x>, y\nb",
+        tables="a, c",
+        buckets='1:"2',
+        want="quantiles",
+        wipes="lots",
+    )
+    answer = manager.post("/new", **given)
+    assert answer.status_code == 422
+    assert ">\na: &lt;x&gt;, y\nb</textarea>" in answer.text
+    assert ">\na, c</textarea>" in answer.text
+    assert 'value="1:&#34;2"' in answer.text
+    assert 'value="lots"' in answer.text
+    assert '<option value="quantiles" selected>' in answer.text
+    assert re.findall('id="(attributes|wipes)-error">[A-Z]', answer.text) == ["attributes", "wipes"]

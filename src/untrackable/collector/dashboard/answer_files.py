@@ -2,6 +2,7 @@
 
 import csv
 import io
+from textwrap import wrap
 from typing import Any
 
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from untrackable.collector.http.service import Service
 from untrackable.display.answer_words import interval_words, rounds_words
 from untrackable.display.page_shell import page_template
 from untrackable.display.percentages import percent
+from untrackable.encodings.asked_tables import AskedTable
 from untrackable.extras import extra
 
 COLUMNS = ("label", "frequency", "standard_error", "lower", "upper", "stands_out")
@@ -32,6 +34,8 @@ _TYPES = {
 }
 _SECONDS = 15.0
 """How long somebody waits for a file that the process for heavy work makes."""
+_LETTERS = 120
+"""How many letters of the words below a picture fit on a line."""
 _SHARPNESS = 2.0
 """How many pixels of a PNG are one unit of the drawing."""
 
@@ -45,48 +49,55 @@ class AnswerFiles:
     def download(self, request: Request) -> Response:
         """The answers as CSV, JSON or Parquet."""
         kind = request.path_params["kind"]
-        answers, rounds, found = self._asked(request)
+        answers, rounds, table, found = self._asked(request)
         if kind == "csv":
             content = _csv(found["values"])
         elif kind == "json":
-            content = strict_json.write({"campaign": answers.campaign.id, **found}).encode()
+            about = {"campaign": answers.campaign.id} | ({} if table is None else {"table": table.name})
+            content = strict_json.write({**about, **found}).encode()
         elif kind == "parquet":
             rows = tuple(tuple(row[name] for name in COLUMNS) for row in found["values"])
             content = awaited(self._work.submit(parquet, rows, found["reports"], found["beta"]), _SECONDS)
         else:
             raise Refused(Problem.NOT_FOUND, "answers can be downloaded as csv, json or parquet")
-        return _file(content, kind, answers, rounds)
+        return _file(content, kind, answers, rounds, table)
 
     def picture(self, request: Request) -> Response:
         """The most frequent answers as bars with their intervals."""
         kind = request.path_params["kind"]
         if kind not in ("svg", "png"):
             raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
-        answers, rounds, found = self._asked(request)
+        answers, rounds, table, found = self._asked(request)
         with page_turn():
-            drawing = picture(answers, rounds, found)
+            drawing = picture(answers, rounds, table, found)
         content = drawing.encode() if kind == "svg" else awaited(self._work.submit(png, drawing), _SECONDS)
-        return _file(content, kind, answers, rounds)
+        return _file(content, kind, answers, rounds, table)
 
     @in_turn
-    def _asked(self, request: Request) -> tuple[CampaignAnswers, tuple[int, ...], dict[str, Any]]:
+    def _asked(
+        self, request: Request
+    ) -> tuple[CampaignAnswers, tuple[int, ...], AskedTable | None, dict[str, Any]]:
         stored = visible_campaign(self._service, request)
         answers = CampaignAnswers(self._service, self._service.campaign(stored.id))
         rounds = answers.chosen(request.query_params.get("round"))
-        return answers, rounds, answers.estimate(rounds, candidates_of(request.query_params.get("strings")))
+        table = answers.table(request.query_params.get("table"))
+        candidates = candidates_of(request.query_params.get("strings"))
+        return answers, rounds, table, answers.estimate(rounds, candidates, table)
 
 
-def picture(answers: CampaignAnswers, rounds: tuple[int, ...], found: dict[str, Any]) -> str:
+def picture(
+    answers: CampaignAnswers, rounds: tuple[int, ...], table: AskedTable | None, found: dict[str, Any]
+) -> str:
     """The picture as SVG, on white paper."""
     rows = found["values"][:FEW_ROWS]
     highest = max((max(row["upper"], row["frequency"]) for row in rows), default=1.0) or 1.0
-    discovered = answers.campaign.encoding.kind == "discovered-strings"
+    words = interval_words(found["beta"], discovered=answers.campaign.encoding.kind == "discovered-strings")
     return page_template("untrackable.collector.dashboard", "templates/picture.svg").render(
         question=answers.campaign.question,
-        about=f"{found['reports']:,} reports of {rounds_words(rounds)}",
+        about=f"{'' if table is None else f'{table.name}: '}{found['reports']:,} reports of {rounds_words(rounds)}",
         bars=bars(rows, rows),
         marks=[(tick / highest, percent(tick).replace(".00 %", " %")) for tick in ticks(0.0, highest)],
-        words=interval_words(found["beta"], discovered=discovered),
+        words=[line for said in words for line in wrap(said, _LETTERS)],
     )
 
 
@@ -119,8 +130,13 @@ def _csv(rows: list[dict[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _file(content: bytes, kind: str, answers: CampaignAnswers, rounds: tuple[int, ...]) -> Response:
+def _file(
+    content: bytes, kind: str, answers: CampaignAnswers, rounds: tuple[int, ...], table: AskedTable | None
+) -> Response:
     which = f"round-{rounds[0]}" if len(rounds) == 1 else f"rounds-{rounds[0]}-to-{rounds[-1]}"
+    asked = answers.campaign.encoding.asked
+    if asked is not None and table is not None and len(asked.tables) > 1:
+        which = f"table-{asked.tables.index(table) + 1}-{which}"
     name = f"answers-{answers.campaign.id[:12]}-{which}.{kind}"
     # A picture has its own style inside, and nothing else may run in it.
     policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"

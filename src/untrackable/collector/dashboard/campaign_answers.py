@@ -4,10 +4,12 @@ import re
 from typing import Any
 
 from untrackable import strict_json
+from untrackable.answers.table_estimate import table_of
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.rounds.small_rounds import fewest_reports, reports_missing
+from untrackable.encodings.asked_tables import AskedTable
 from untrackable.protocol.campaign import Campaign
 
 MOST_ROWS = 2000
@@ -39,16 +41,31 @@ class CampaignAnswers:
             raise Refused(Problem.MALFORMED_REQUEST, "round must be the number of a round")
         return (int(asked),)
 
-    def estimate(self, rounds: tuple[int, ...], candidates: tuple[str, ...] = ()) -> dict[str, Any]:
+    def table(self, asked: str | None) -> AskedTable | None:
+        """The table that is asked for, by default the first; None if the campaign asks for no tables."""
+        try:
+            return table_of(self.campaign.encoding, asked or None)
+        except ValueError as error:
+            raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
+
+    def estimate(
+        self, rounds: tuple[int, ...], candidates: tuple[str, ...] = (), table: AskedTable | None = None
+    ) -> dict[str, Any]:
         """The estimate of these rounds. A few answers are in their own order, many are sorted by their share."""
-        found = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS)
+        name = None if table is None else table.name
+        found = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS, table=name)
         content: dict[str, Any] = strict_json.parse(found)
         rows = content["values"]
-        if len(rows) == self.campaign.encoding.values <= FEW_ROWS and not candidates:
+        if table is not None and len(rows) == len(table.cells) <= FEW_ROWS:
+            order = {cell.label: place for place, cell in enumerate(table.cells)}
+            rows.sort(key=lambda row: order[row["label"]])
+        elif len(rows) == self.campaign.encoding.values <= FEW_ROWS and not candidates:
             rows.sort(key=lambda row: row["value"])
         return content
 
-    def trend(self, rows: list[dict[str, Any]], candidates: tuple[str, ...] = ()) -> dict[str, Any] | None:
+    def trend(
+        self, rows: list[dict[str, Any]], candidates: tuple[str, ...] = (), table: AskedTable | None = None
+    ) -> dict[str, Any] | None:
         """The trend of these answers over the last rounds; None if there is none to draw."""
         rounds = self.rounds[-MOST_TREND_ROUNDS:]
         if len(rounds) < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
@@ -56,12 +73,18 @@ class CampaignAnswers:
         from untrackable.collector.rounds.estimates import trend_of_values
 
         shown = rows[:TREND_VALUES]
-        named = bool(candidates) or self.campaign.encoding.asked is not None
+        named = bool(candidates) or table is not None
+        name = None if table is None else table.name
         values = [row["value"] if named else int(row["value"]) for row in shown]
 
         def make() -> bytes:
             found = trend_of_values(
-                self._service.store, self.campaign, rounds=rounds, values=values, candidates=candidates
+                self._service.store,
+                self.campaign,
+                rounds=rounds,
+                values=values,
+                candidates=candidates,
+                table=name,
             )
             lower, upper = found.interval()
             content = {
@@ -75,7 +98,7 @@ class CampaignAnswers:
             return strict_json.write(content, compact=True).encode()
 
         first = self._service.store.first_key(self.campaign.id)
-        asked = ("trend", self.campaign.id, rounds, tuple(values), candidates, first)
+        asked = ("trend", self.campaign.id, rounds, tuple(values), candidates, name, first)
         content: dict[str, Any] = strict_json.parse(self._service.cached_answer(asked, make))
         return content
 

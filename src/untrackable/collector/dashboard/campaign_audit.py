@@ -18,9 +18,11 @@ _MOST_ROUNDS = 3650
 """How many rounds of a campaign without end are looked at."""
 _DELTA, _PEOPLE = 1e-6, 100_000
 """The delta, and the reports of a round, of an audit if the campaign declares none."""
-_WIDTH, _HEIGHT = 480, 250
+_WIDTH, _HEIGHT = 320, 210
 _LOWEST = 0.5 / PEOPLE
 """Where the picture begins: a share of zero is drawn here."""
+_ASIDE = 5
+"""How far lines stand beside each other, so that no interval hides another."""
 
 
 class Following(NamedTuple):
@@ -115,16 +117,19 @@ def _chart(found: Following, counts: list[int]) -> dict[str, Any]:
     def up(share: float) -> float:
         return round(_HEIGHT * math.log(max(_LOWEST, share)) / math.log(_LOWEST), 1)
 
-    lines = []
+    lines: list[dict[str, Any]] = []
     for name, points in (("own", found.own), ("rival", found.rival)):
         for different in (False, True):
-            chosen = [point for point in points if point.different == different]
+            aside = _ASIDE * (len(lines) - 1.5)
+            chosen = [
+                (across(point.reports) + aside, point.matched) for point in points if point.different == different
+            ]
             lines.append(
                 {
                     "name": name,
                     "different": different,
-                    "points": [(across(p.reports), up(p.matched.sampled)) for p in chosen],
-                    "reach": [(across(p.reports), up(p.matched.lower), up(p.matched.upper)) for p in chosen],
+                    "points": [(x, up(matched.sampled)) for x, matched in chosen],
+                    "reach": [(x, up(matched.lower), up(matched.upper)) for x, matched in chosen],
                 }
             )
     return {

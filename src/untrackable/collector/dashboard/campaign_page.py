@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from untrackable.answers.number_summary import NumberSummary
 from untrackable.collector.dashboard.campaign_access import visible_campaign
 from untrackable.collector.dashboard.campaign_actions import done_words, offered_actions
 from untrackable.collector.dashboard.campaign_answers import (
@@ -23,11 +24,12 @@ from untrackable.collector.http import browser_client
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
-from untrackable.display import guarantee_table
+from untrackable.display import guarantee_table, number_words
 from untrackable.display.answer_words import BUCKET_WORDS, band_words, interval_words, range_words, rounds_words
 from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_words, schedule_words
 from untrackable.display.percentages import percent
+from untrackable.encodings.asked_tables import AskedTable
 from untrackable.protocol.campaign import Campaign
 
 _MOST_CHOICES = 200
@@ -97,13 +99,17 @@ class CampaignPage:
             "search": search,
             "strings": asked.get("strings", ""),
             "any_string": campaign.encoding.kind == "hashed-strings",
+            "tables": _tables(campaign),
+            "table": asked.get("table", ""),
             "why": "",
             "trend": None,
+            "numbers": None,
         }
         try:
             candidates = candidates_of(asked.get("strings"))
             rounds = answers.chosen(asked.get("round"))
-            found = answers.estimate(rounds, candidates)
+            table = answers.table(asked.get("table"))
+            found = answers.estimate(rounds, candidates, table)
         except Refused as refused:
             return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}.{_help(refused, asked)}"}
         rows = found["values"]
@@ -114,30 +120,36 @@ class CampaignPage:
             "bars": bars(shown, matching),
             "matching": len(matching),
             "rows": len(rows),
-            "others": 0 if discovered or candidates else max(0, _answers(campaign) - len(rows)),
+            "others": 0 if discovered or candidates else max(0, _answers(campaign, table) - len(rows)),
+            "shares": bool(rows) or discovered,
+            "numbers": _numbers(found.get("numbers")),
             "reports": found["reports"],
             "span": rounds_words(rounds),
             "sample": sample_words(campaign, found["reports"], len(rounds)),
             "words": interval_words(found["beta"], discovered=discovered),
             "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
             "discovered": discovered,
-            "query": _query(asked, "round", "strings"),
-            "more": _query({**asked, "all": "1"}, "round", "strings", "search", "all"),
+            "query": _query(asked, "table", "round", "strings"),
+            "more": _query({**asked, "all": "1"}, "table", "round", "strings", "search", "all"),
         }
         if asked.get("part") != "answers":
-            about["trend"] = self._trend(answers, _most_frequent(matching), candidates)
+            about["trend"] = self._trend(answers, _most_frequent(matching), candidates, table)
         return about
 
     def _trend(
-        self, answers: CampaignAnswers, rows: list[dict[str, Any]], candidates: tuple[str, ...]
+        self,
+        answers: CampaignAnswers,
+        rows: list[dict[str, Any]],
+        candidates: tuple[str, ...],
+        table: AskedTable | None,
     ) -> dict[str, Any] | None:
         try:
-            found = answers.trend(rows, candidates)
+            found = answers.trend(rows, candidates, table)
         except Refused:
             return None
         if found is None:
             return None
-        table = [
+        by_round = [
             (
                 number,
                 [
@@ -153,7 +165,7 @@ class CampaignPage:
         return {
             "drawn": trend_panels(found),
             "labels": found["labels"],
-            "table": table,
+            "table": by_round,
             "words": band_words(found["beta"], len(found["rounds"])),
             "some": len(rows) > TREND_VALUES,
             "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,
@@ -171,7 +183,7 @@ def _help(refused: Refused, asked: dict[str, str]) -> str:
         return " Load the page again in a few seconds."
     if refused.problem is Problem.CANDIDATES_NEEDED:
         return " Type them above, one on each line."
-    if refused.problem is Problem.MALFORMED_REQUEST and not asked.get("round"):
+    if refused.problem is Problem.MALFORMED_REQUEST and not asked.get("round") and not asked.get("table"):
         return " Choose one round above instead of all."
     return ""
 
@@ -186,7 +198,21 @@ def _query(asked: dict[str, str], *names: str) -> str:
     return f"?{found}" if found else ""
 
 
-def _answers(campaign: Campaign) -> int:
+def _answers(campaign: Campaign, table: AskedTable | None) -> int:
     """The number of answers, or of cells of the table that is shown."""
+    return campaign.encoding.values if table is None else len(table.cells)
+
+
+def _tables(campaign: Campaign) -> list[str]:
+    """The names of the tables to choose from, if there are several."""
     asked = campaign.encoding.asked
-    return campaign.encoding.values if asked is None else len(asked.named(None).cells)
+    return [] if asked is None or len(asked.tables) < 2 else [table.name for table in asked.tables]
+
+
+def _numbers(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Mean and quantiles in words, if people answer with numbers."""
+    if found is None:
+        return None
+    summary = NumberSummary.from_json(found)
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in number_words.number_notes(summary)]
+    return {"rows": number_words.number_rows(summary), "notes": notes}

@@ -10,12 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from untrackable import strict_json
-from untrackable.collector.dashboard.campaign_form import (
-    CampaignForm,
-    empty_form,
-    read_campaign_form,
-    unread_form,
-)
+from untrackable.collector.dashboard.campaign_form import empty_form, read_campaign_form, unread_form
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
 from untrackable.collector.dashboard.page_turns import page_turn
@@ -24,6 +19,7 @@ from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
 from untrackable.collector.dashboard.shown_plan import ShownPlan
 from untrackable.collector.dashboard.sign_in import redirect, sign_in_first
+from untrackable.collector.dashboard.typed_fields import CampaignForm
 from untrackable.collector.http.management import check_gateway_keys, create_campaign
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
@@ -62,7 +58,7 @@ class NewCampaign:
 
     async def plan(self, request: Request) -> Response:
         """The form with the plans for what somebody typed. Without a script, this is how plans are shown."""
-        form, problem = await self._sent(request, whole=False)
+        form, problem = await self._sent(request, campaign=False)
         found: ShownPlan | None = None
         computing = False
         if form.asked is not None and not problem:
@@ -76,7 +72,7 @@ class NewCampaign:
 
     async def results(self, request: Request) -> Response:
         """The plans alone, for the script that shows them while somebody types."""
-        form, problem = await self._sent(request, whole=False)
+        form, problem = await self._sent(request, campaign=False)
         answer: dict[str, Any] = {"errors": form.errors, "computing": False, "html": ""}
         if problem:
             answer["html"] = part("plan_problem.html", problem=problem)
@@ -92,7 +88,7 @@ class NewCampaign:
 
     async def preview(self, request: Request) -> Response:
         """The exact document of the campaign, and what it means."""
-        form, problem = await self._sent(request, whole=True)
+        form, problem = await self._sent(request, campaign=True)
         if problem or form.asked is None:
             return await self._shown(request, form, problem=problem)
         try:
@@ -106,7 +102,7 @@ class NewCampaign:
 
     async def create(self, request: Request) -> Response:
         """Store the campaign that was previewed. It is verified again."""
-        form, problem = await self._sent(request, whole=True)
+        form, problem = await self._sent(request, campaign=True)
         if not problem:
             try:
                 id = await run_in_threadpool(self._stored, form.sent)
@@ -137,13 +133,13 @@ class NewCampaign:
             self._service.store.publish(id, True)
         return id
 
-    async def _sent(self, request: Request, *, whole: bool) -> tuple[CampaignForm, str]:
+    async def _sent(self, request: Request, *, campaign: bool) -> tuple[CampaignForm, str]:
         """The form that somebody sent, and why nothing is done with it, if so. What they typed is kept."""
         sent = await read_form(request)
         problem = await run_in_threadpool(_who_is_wrong, request, sent)
         if problem:
             return unread_form(sent), problem
-        return await run_in_threadpool(read_campaign_form, sent, self._service.clock(), whole=whole), ""
+        return await run_in_threadpool(read_campaign_form, sent, self._service.clock(), campaign=campaign), ""
 
     async def _shown(self, request: Request, form: CampaignForm, **parts: Any) -> Response:
         """The form as a page, made in a thread: the list of answers may be long."""

@@ -3,8 +3,8 @@
 The process that takes reports only names these functions. What they need is loaded where they run.
 """
 
-from untrackable.collector.dashboard.campaign_form import Asked
 from untrackable.collector.dashboard.shown_plan import ShownCampaign, ShownPlan
+from untrackable.collector.dashboard.typed_fields import Asked
 from untrackable.planning.goals import Goals
 
 

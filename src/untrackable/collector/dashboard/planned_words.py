@@ -1,17 +1,19 @@
 """Makes plans and new campaigns, and puts them into words."""
 
+import dataclasses
 import re
 import shlex
 from functools import lru_cache
 
 from untrackable import strict_json
 from untrackable.accounting.verification import verify
-from untrackable.collector.dashboard.campaign_form import Asked
 from untrackable.collector.dashboard.outdated_jobs import stop_if_outdated
 from untrackable.collector.dashboard.shown_plan import ShownCampaign, ShownChange, ShownPlan
+from untrackable.collector.dashboard.typed_fields import Asked
 from untrackable.display import plan_words
 from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 from untrackable.display.campaign_words import guarantee_words, schedule_words
+from untrackable.encodings.choices import Choices
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.planning.goals import Goals
 from untrackable.planning.nearest_changes import Change
@@ -52,6 +54,9 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     if isinstance(encoding, HashedStrings):  # Plans are made with a salt that says nothing.
         fresh = HashedStrings.fresh(bits=encoding.bits, longest=encoding.longest, too_long=encoding.too_long)
         draft = draft.with_encoding(fresh)
+    if asked.wipes is not None:
+        declared = dataclasses.replace(draft.guarantee, wipes=asked.wipes)
+        draft = dataclasses.replace(draft, guarantee=declared)
     made = draft.campaign(
         question=asked.question,
         first_round=asked.first_round,
@@ -62,15 +67,16 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     if not verified.holds:
         raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verified.problems)}")
     accuracy = campaign_accuracy(made, found.options[0].goals.people or 1)
+    shares = asked.goals.want == "frequencies"
     return ShownCampaign(
         id=made.id,
         document=made.to_bytes().decode(),
         answers=made.encoding.describe(),
         schedule=schedule_words(made),
         guarantee=tuple(guarantee_words(made, strict_json.write(verified.to_json()))),
-        accuracy=accuracy_words(accuracy),
-        spread=spread_words(accuracy),
-        usable=accuracy.usable,
+        accuracy=accuracy_words(accuracy) if shares else plan_words.verdict(found)[0].removesuffix("."),
+        spread=spread_words(accuracy) if shares else "",
+        usable=accuracy.usable or not shares,
     )
 
 
@@ -97,7 +103,7 @@ def _shown_change(change: Change) -> ShownChange:
 
 def _command(goals: Goals) -> str:
     """The command that prints the same plan."""
-    words = ["untrackable", "plan", "--values", str(goals.size)]
+    words = ["untrackable", "plan", *_asked_words(goals)]
     given = {
         "--people": goals.people,
         "--rounds": goals.rounds,
@@ -117,5 +123,16 @@ def _command(goals: Goals) -> str:
     for name, value in given.items():
         if value is not None:
             words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+    if goals.want != "frequencies":
+        words += ["--want", goals.want]
     words += ["--changes"] * goals.changes + ["--one-network"] * goals.one_network
     return shlex.join(words)
+
+
+def _asked_words(goals: Goals) -> list[str]:
+    """What is asked, as the command takes it. Where each answer is one of a list, only their number counts."""
+    if isinstance(goals.encoding, Choices):
+        return [word for name in goals.encoding.names for word in ("--choice", name)]
+    if goals.encoding is not None and goals.asked is not None:
+        return ["--encoding", strict_json.write(goals.encoding.to_json(), compact=True)]
+    return ["--values", str(goals.size)]

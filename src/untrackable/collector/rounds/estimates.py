@@ -97,14 +97,15 @@ def trend_of_values(
     values: Sequence[Any],
     candidates: Sequence[str] = (),
     beta: float = 0.05,
+    table: str | None = None,
 ) -> Trend:
-    """How the shares of values develop over rounds that have enough reports.
+    """How the shares of values, or of cells of a table, develop over rounds that have enough reports.
 
     Strings that nobody listed are refused: each round would have to find them anew.
     """
     if isinstance(campaign.encoding, DiscoveredStrings):
         raise Refused(Problem.MALFORMED_REQUEST, "strings that nobody listed have no trend")
-    question = _question(campaign, candidates)
+    question = _question(campaign, candidates, table)
     try:
         return trend(question, StoredSums(store, campaign, rounds, question), values, beta=beta)
     except CandidatesNeeded as error:

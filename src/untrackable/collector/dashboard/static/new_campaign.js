@@ -110,7 +110,8 @@ for (const field of form.querySelectorAll("[data-slider]")) {
 }
 
 const again = form.querySelector("[data-again]");
-const startable = () => form.elements.names.value.trim() || form.elements.kind.value !== "categories";
+const NEEDED = { categories: "names", choices: "names", record: "attributes" };
+const startable = () => form.elements[NEEDED[form.elements.kind.value]]?.value.trim() !== "";
 if (again) { // The preview is still being computed: ask for it again.
   busy(Date.now());
   setTimeout(() => form.requestSubmit(again), AGAIN);
