@@ -72,7 +72,8 @@ def test_json_keeps_the_order_of_attributes() -> None:
     [
         ({"system": "mac", "dark": 1}, "lacks age"),
         ({"system": "mac", "dark": 1, "age": 3, "secret": 1}, "1 attributes that are not asked for"),
-        ({"system": "secret", "dark": 1, "age": 3}, "not shown"),
+        ({"system": "secret", "dark": 1, "age": 3}, r"^system: .*not shown"),
+        ({"system": "mac", "dark": 1, "age": "secret"}, "^age: "),
         ("secret", "must map the names"),
     ],
 )
@@ -82,6 +83,11 @@ def test_what_is_wrong_is_refused_and_not_repeated(wrong: object, said: str) -> 
     assert "secret" not in str(refused.value)
     with pytest.raises(ValueError, match="an attribute must be one of"):
         from_text(PERSON, "secret=1")
+    with pytest.raises(ValueError, match="has system more than once"):
+        from_text(PERSON, "system=mac, system=linux, dark=1, age=3")
+    with pytest.raises(ValueError, match=r"^age: value must be an integer") as refused:
+        from_text(PERSON, "system=mac, dark=1, age=secret")
+    assert "secret" not in str(refused.value)
 
 
 def test_attributes_and_tables_are_checked() -> None:

@@ -98,7 +98,15 @@ class Record(Encoding):
             raise ValueError(f"the record lacks {', '.join(missing)}")
         if unknown := len(set(raw) - set(self._encodings)):
             raise ValueError(f"the record has {unknown} attributes that are not asked for")
-        return sum(encoding.encode(raw[name]) << self._starts[name] for name, encoding in self._encodings.items())
+        return sum(self._encoded(name, raw[name]) << self._starts[name] for name in self._encodings)
+
+    def _encoded(self, name: str, raw: Any) -> int:
+        """One attribute. What is wrong with it is said with its name."""
+        try:
+            return self._encodings[name].encode(raw)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{name}: {error}") from None
 
     def decode(self, value: int) -> dict[str, Any]:
         """Each attribute's raw value or label."""

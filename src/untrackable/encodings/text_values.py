@@ -18,9 +18,7 @@ def from_text(encoding: Encoding | None, text: str) -> Any:
     if isinstance(encoding, Choices):
         return [part.strip() for part in text.split(",") if part.strip()]
     if isinstance(encoding, Record):
-        parts = (part.partition("=") for part in text.split(",") if part.strip())
-        given = {name.strip(): value.strip() for name, _, value in parts}
-        return {name: from_text(encoding.attribute(name), value) for name, value in given.items()}
+        return _record(encoding, text)
     if isinstance(encoding, Bit):
         return {encoding.zero: 0, encoding.one: 1, "0": 0, "1": 1}.get(text, text)
     if encoding is None or isinstance(encoding, IntegerRange):
@@ -28,6 +26,22 @@ def from_text(encoding: Encoding | None, text: str) -> Any:
     if isinstance(encoding, Buckets):
         return _quantity(encoding.unit, text) if encoding.unit else _number(float, text, "a number")
     return text
+
+
+def _record(encoding: Record, text: str) -> dict[str, Any]:
+    """The attributes of a record, of which none may come twice."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        if part.strip():
+            name, _, value = (each.strip() for each in part.partition("="))
+            attribute = encoding.attribute(name)
+            if name in found:
+                raise ValueError(f"the record has {name} more than once")
+            try:
+                found[name] = from_text(attribute, value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+    return found
 
 
 def _quantity(unit: str, text: str) -> float:

@@ -324,3 +324,12 @@ def test_one_level_of_reports_of_whole_bytes() -> None:
     sums = mechanism.aggregator().add(batch.reports)
     sums.add([mechanism.client(7).report(1)])
     assert sums.n == 51
+
+
+def test_sums_over_strings_are_refused_in_words() -> None:
+    """People who hold one string would be counted for others that begin alike."""
+    fresh = Fresh(LEVELLED)
+    sums: Any = fresh.aggregator().add(fresh.client(VALUE).report(1) for _ in range(200))
+    found = sums.estimate(candidates=[VALUE, VALUE ^ 3])
+    with pytest.raises(ValueError, match="strings that begin alike share prefixes"):
+        found.functional([1, 1])

@@ -16,8 +16,14 @@ from untrackable.estimation.aggregators import (
     Reports,
     Scope,
 )
+from untrackable.estimation.spread import UnknownSpread
 from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+
+_NO_SUMS = UnknownSpread(
+    "sums over strings are not estimated: strings that begin alike share prefixes, so people who hold one of them "
+    "would be counted for others, too. Each string by itself has its share and its interval"
+)
 
 
 class LevelAggregator(Aggregator):
@@ -67,7 +73,15 @@ class LevelAggregator(Aggregator):
                 variance += (part.n / n * estimate.standard_error[positions]) ** 2
                 span, chance = estimate.span[positions], estimate.chance
         return Estimate.of_means(
-            frequencies, n, beta, np.sqrt(variance), span=span, chance=chance, values=numbers, complete=False
+            frequencies,
+            n,
+            beta,
+            np.sqrt(variance),
+            span=span,
+            chance=chance,
+            values=numbers,
+            complete=False,
+            spread=_NO_SUMS,
         )
 
     def _empty(self) -> list[InnerProductAggregator]:
