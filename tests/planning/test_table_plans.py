@@ -98,7 +98,7 @@ def population(encoding: Encoding) -> NDArray[np.uint64]:
 
 
 def goals_of(encoding: Encoding, **changes: Any) -> Goals:
-    demands = {
+    demands: dict[str, Any] = {
         "encoding": encoding,
         "people": PEOPLE,
         "rounds": ROUNDS,
