@@ -115,3 +115,4 @@ def test_the_tables_of_a_record(tmp_path: Path) -> None:
         other = campaign(question="Other?")
         create_campaign(collector.store, other.to_bytes(), published=True)
         assert '<select id="table"' not in collector.http.get(f"/view/{other.id}").text
+        assert collector.http.get(f"/view/{asked.id}").status_code == 200

@@ -131,6 +131,8 @@ def plan(
     is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
     if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
         raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
+    if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
+        raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
     again = _again(
         {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value},
         choices,

@@ -29,7 +29,7 @@ from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 _CROWD_CLOSE = 1e-4
 """The relative precision of eps in a crowd."""
-_KEPT_BACK = 0.01
+_KEPT_BACK = 0.02
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _BETA = 0.05
 
