@@ -346,7 +346,9 @@ def test_a_prompt_shows_the_promise_first_and_never_the_answer(made: Path, tmp_p
     """In a terminal of its own: what is typed is neither echoed nor repeated, and may be typed again."""
     found = Campaign.from_bytes(made.read_bytes())
     text = typed(made, tmp_path / "mine", b"Saffari\n", b"2\n", pin=found.id[:8])
-    places = [text.index(words) for words in ("What is promised", "Which browser?", "1  ", "number or answer")]
+    spent = "all campaigns together would spend (upper)"
+    shown = ("What is promised", spent, "It would be accepted", "Which browser?", "1  ", "number or answer")
+    places = [text.index(words) for words in shown]
     assert places == sorted(places)
     assert "(not shown) is not" in text
     assert "Try again; nothing was stored." in text

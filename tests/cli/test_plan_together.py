@@ -107,7 +107,7 @@ def test_json_has_everything(made: tuple[Path, Result], tmp_path: Path) -> None:
     assert set(told["questions"]) == set(told["record"]["errors_upper"]) == {"smoking", "start-up"}
     smoking = told["questions"]["smoking"]
     assert smoking["error_upper"] <= smoking["wanted_error"] == 0.06
-    assert smoking["needed_eps"] == smoking["eps"]
+    assert smoking["needed_eps_upper"] == smoking["eps"]
     assert told["spent_eps_upper"] <= told["eps"] == told["policy"]["crowd_eps"] == 1
     for name, document in (("one", smoking), ("record", told["record"])):
         plan = tmp_path / f"{name}.plan"

@@ -260,13 +260,19 @@ def test_bad_demands_are_refused(questions: dict[str, Any], shared: dict[str, An
         plan_together(questions, **{"people": 10_000, "rounds": 1, **shared})
 
 
+def test_questions_must_be_mappings() -> None:
+    for wrong in (["a", "b"], {"a": 2, "b": 2}):
+        with pytest.raises(TypeError, match="questions must map a name to the demands"):
+            plan_together(wrong, people=10_000, rounds=1)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("questions", "shared", "words"),
     [
         (
             {"a": {"values": 2, "error": 0.001}, "b": {"values": 2}},
             {},
-            r"question a: even if it had all of eps, the error would be .* people would be enough",
+            r"question a: even if it had all of eps, the error would be .* or more than .* people",
         ),
         (
             {"a": {"values": 2, "error": 0.02}, "b": {"values": 2, "error": 0.02}},
@@ -286,6 +292,19 @@ def test_bad_demands_are_refused(questions: dict[str, Any], shared: dict[str, An
 def test_what_cannot_be_had_is_said(questions: dict[str, Any], shared: dict[str, Any], words: str) -> None:
     with pytest.raises(NoPlan, match=words):
         plan_together(questions, **{"people": 40_000, "rounds": 1, **shared})
+
+
+def test_as_many_people_as_are_said_to_be_enough_are_enough() -> None:
+    questions: dict[str, dict[str, Any]] = {"a": {"values": 2}, "b": {"values": 8}}
+    with pytest.raises(NoPlan, match=r"question b: .*What helps: fewer questions, or [\d,]+ people\.") as reason:
+        plan_together(questions, people=15_000, rounds=1)
+    enough = int(str(reason.value).split(", or ")[1].split(" people")[0].replace(",", ""))
+    assert plan_together(questions, people=enough, rounds=1).parts[1].error <= 0.1
+    questions = {"a": {"values": 2, "error": 0.02}, "b": {"values": 2, "error": 0.02}}
+    with pytest.raises(NoPlan, match=r"About [\d.]+ times as many people") as reason:
+        plan_together(questions, people=60_000, rounds=1)
+    times = float(str(reason.value).split("About ")[1].split(" times")[0])
+    plan_together(questions, people=round(1.01 * times * 60_000), rounds=1)
 
 
 def test_a_record_that_would_do_is_named_if_the_set_does_not() -> None:

@@ -36,7 +36,7 @@ def caption(found: QuestionSet) -> str:
     """What the columns mean."""
     first = found.parts[0].goals
     return (
-        f"eps: of this question's reports alone, at delta {first.delta:.3g}; error: of a published figure "
+        f"eps: of this question's reports alone, at delta {first.delta:.3g} (upper); error: of a published figure "
         "(upper); error alone: if the question had the whole budget and were the only one (upper)"
     )
 
@@ -133,7 +133,7 @@ def _part(part: Part) -> dict[str, Any]:
         "error_upper": part.error,
         "error_words": promise(goals),
         "wanted_error": part.wanted,
-        "needed_eps": part.needed_eps,
+        "needed_eps_upper": part.needed_eps,
         "alone_error_upper": part.alone,
         "everlasting": as_dict(part.option.everlasting),
         "campaign": part.campaign().to_json(),

@@ -4,6 +4,7 @@ One client accepts all of these campaigns. So what each of them may spend is fou
 ledger adds them up, and how often people answer follows from all of them.
 """
 
+import contextlib
 import dataclasses
 import math
 import secrets
@@ -111,8 +112,8 @@ def plan_together(
     Example: plan_together({"smoking": {"values": 2}, "colour": {"values": 8}}, people=10**8, rounds=52)
     """
     eps, delta = _checked_eps(eps), checks.open_probability("delta", delta)
-    common = {"eps": eps, "delta": delta / max(1, len(questions)), "recognition": recognition, **shared}
-    goals = {name: _goals(name, demands, shared, common) for name, demands in _checked(questions).items()}
+    common = {"eps": eps, "delta": delta / len(_checked(questions)), "recognition": recognition, **shared}
+    goals = {name: _goals(name, demands, shared, common) for name, demands in questions.items()}
     last = len(goals) + 2
     progress("attendance", 0.0)
     salt = secrets.token_bytes(SHORTEST_SALT)
@@ -149,6 +150,8 @@ def _checked_eps(eps: float) -> float:
 
 
 def _checked(questions: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    if not isinstance(questions, Mapping) or not all(isinstance(asked, Mapping) for asked in questions.values()):
+        raise TypeError("questions must map a name to the demands of each question")
     if len(questions) < 2:
         raise ValueError("give at least two questions; `plan` is for one")
     return questions
@@ -188,21 +191,18 @@ def _needed_eps(question: Asked, eps: float) -> float | None:
     return found
 
 
-def _inaccurate(question: Asked, part: float, wanted: float, when: str) -> NoPlan:
-    """The error would be too large; with how many people it would not be."""
+def _inaccurate(question: Asked, part: float, wanted: float, when: str = "") -> NoPlan:
+    """The error would be too large with this eps; with how many people it would not be."""
     setting = question.at(part)
     told = f"±{at_most(setting.error, 3)} (upper)" if setting.error < 1 else "more than ±1"
     asked = (
         f"at most ±{wanted:g} is asked for" if question.goals.error else f"above ±{wanted:g} a figure says little"
     )
-    fewer = "fewer questions" if question.goals.rounds == 1 else "fewer rounds or questions"
-    try:
+    helped = "fewer questions" if question.goals.rounds == 1 else "fewer rounds or questions"
+    with contextlib.suppress(ValueError):
         enough = people_needed(setting.mechanism, setting.goals.replace(error=wanted))
-    except ValueError:
-        helped = f"What helps: {fewer}"
-    else:
-        helped = f"{counted(enough)} people would be enough; {fewer} help, too"
-    return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. {helped}.")
+        helped += f", or {'more than ' if when else ''}{counted(enough)} people"
+    return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. What helps: {helped}.")
 
 
 def _divided(asked: Sequence[Asked], needed: Sequence[float | None], eps: float, delta: float) -> list[float]:
@@ -218,7 +218,7 @@ def _divided(asked: Sequence[Asked], needed: Sequence[float | None], eps: float,
     for question, part in zip(asked, parts, strict=True):
         wanted = question.goals.error or USABLE_ERROR
         if question.at(part).error > wanted:
-            raise _inaccurate(question, part, wanted, "")
+            raise _inaccurate(question, part, wanted)
     return parts
 
 
@@ -235,7 +235,7 @@ def _too_much(asked: Sequence[Asked], needs: Sequence[float], eps: float, delta:
     found = zip(asked, parts, strict=True)
     times = max(question.at(part).error / (question.goals.error or 1.0) for question, part in found)
     return NoPlan(
-        f"{told} With that, they would be {at_most(times, 3)} times as large as asked for. About "
+        f"{told} With eps {eps:g}, they would be {at_most(times, 3)} times as large as asked for. About "
         f"{at_most(times**2, 3)} times as many people would be enough."
     )
 
