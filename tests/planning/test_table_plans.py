@@ -298,7 +298,7 @@ def test_one_client_answers_separate_campaigns_within_the_budget(
     ledger, crowd = joined(made), demands.get("crowd_eps")
     policy = Policy(eps=1000.0 if crowd else 2.0, delta=1e-6, crowd_eps=crowd or 9.0, recognition=0.002)
     ledger.check(policy)
-    assert crowd or ledger.recognition() > 0.0015
+    assert crowd or ledger.joint.recognition() > 0.0015
     smaller = Policy(
         eps=1000.0 if crowd else 2.0 * 0.98, delta=1e-6, crowd_eps=0.96 if crowd else 9.0, recognition=0.002
     )
