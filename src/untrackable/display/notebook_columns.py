@@ -11,11 +11,13 @@ from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
 from untrackable.display import audit_words
+from untrackable.display.delta_curve import delta_curve
 from untrackable.display.numbers import known_ends
 from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.plans import Plan
 from untrackable.rappor_decode.decode_result import Candidate, Decoded
+from untrackable.theory.world_pair import WorldPair
 
 Kind = Literal["bool", "float64", "int64", "string", "texts"]
 
@@ -118,6 +120,15 @@ def _(decoded: Decoded) -> Columns:
     return {
         name: Column(kinds.get(name, "float64"), [getattr(one, name) for one in decoded.candidates])
         for name in Candidate.__slots__
+    }
+
+
+@columns_of.register
+def _(pair: WorldPair) -> Columns:
+    curve = delta_curve(pair)
+    return {
+        "gamma": _floats(point.gamma for point in curve),
+        **_ends("delta", curve, lambda point: point.delta),
     }
 
 
