@@ -124,15 +124,6 @@ def _(decoded: Decoded) -> Columns:
 
 
 @columns_of.register
-def _(pair: WorldPair) -> Columns:
-    curve = delta_curve(pair)
-    return {
-        "gamma": _floats(point.gamma for point in curve),
-        **_ends("delta", curve, lambda point: point.delta),
-    }
-
-
-@columns_of.register
 def _(trend: NumberTrend) -> Columns:
     errors = [None] * len(trend.rounds) if trend.standard_errors is None else trend.standard_errors
     return {
@@ -149,6 +140,15 @@ def _(trend: NumberTrend) -> Columns:
 def _(found: Distribution) -> Columns:
     names = ("shares", "curve", "standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
     return {"number": _floats(found.edges), **{name: _floats(getattr(found, name)) for name in names}}
+
+
+@columns_of.register
+def _(pair: WorldPair) -> Columns:
+    curve = delta_curve(pair)
+    return {
+        "gamma": _floats(point.gamma for point in curve),
+        **_ends("delta", curve, lambda point: point.delta),
+    }
 
 
 def _ends(name: str, rows: Sequence[T], of: Callable[[T], Bracket | None]) -> Columns:
