@@ -20,6 +20,7 @@ FAST = (
 )
 """Always run: names and imports, golden vectors, documents and messages."""
 ELSEWHERE = {
+    ".ipynb": "test_notebooks.py",
     ".md": "test_docs.py",
     ".lock": "collector/http/test_uvicorn.py",
     ".toml": "test_extras.py",

@@ -25,7 +25,7 @@ class ShownPicture(Protocol):
 
 
 class NotebookView:
-    """A result with a short `repr`, and words and a table in notebooks."""
+    """A result with a short `repr`, and words, a table and a picture in notebooks."""
 
     __slots__ = ()
 

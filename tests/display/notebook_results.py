@@ -43,8 +43,12 @@ TABLES = (
     "share trend",
     "median",
     "distribution",
+    "experiment",
+    "upper",
+    "infinite",
+    "nothing",
 )
-OTHERS = ("estimate", "answer", "numbers", "experiment", "upper", "infinite", "nothing", "discovered")
+OTHERS = ("estimate", "answer", "numbers", "discovered")
 
 
 @cache

@@ -88,6 +88,20 @@ def test_an_audited_file_has_a_row_for_each_attack() -> None:
     assert by_rounds["advantage_sampled"] == audit.attendance.tracking.sampled
 
 
+def test_worlds_have_the_curve_of_delta() -> None:
+    for name in ("experiment", "upper", "infinite"):
+        pair = result(name)
+        frame = pair.to_pandas()
+        for row in frame.iloc[::20].itertuples():
+            assert (row.delta_upper, row.delta_certainty) == (
+                pair.delta(row.gamma).upper,
+                pair.delta(row.gamma).certainty,
+            )
+        assert frame.gamma[0] == 0
+        assert frame.delta_upper.is_monotonic_decreasing
+    assert result("nothing").to_pandas().delta_upper.max() == 0
+
+
 def test_trends_and_distributions() -> None:
     median = result("median").to_arrow()
     assert median["estimate"].to_pylist() == result("median").estimates.tolist()

@@ -1,11 +1,11 @@
 """Two worlds as a picture: delta by gamma, and the trade-off of the best observer."""
 
-import math
 from typing import Any
 
 import numpy as np
 
 from untrackable.brackets import Bracket
+from untrackable.display.delta_curve import SMALLEST_DELTA, delta_curve
 from untrackable.display.figure_style import BLUE, GREY, INK, legend_below, panels, plain_axes, titled
 from untrackable.display.numbers import said
 from untrackable.display.picture import Picture
@@ -17,14 +17,10 @@ with extra("plots"):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-_GAMMAS, _RATES = 61, 201
+_RATES = 201
 _WITHIN = "(exact, within the width of the line)"
-_SMALLEST = 1e-9
-"""The smallest delta that is drawn."""
 _SMALL = 0.01
 """If delta falls below this, its axis is logarithmic."""
-_FARTHEST = 20.0
-"""The largest gamma that is drawn where delta never falls below the smallest."""
 
 
 def experiment_picture(pair: WorldPair) -> Picture:
@@ -39,32 +35,25 @@ def experiment_picture(pair: WorldPair) -> Picture:
 
 def _draw_deltas(panel: SubFigure, pair: WorldPair) -> None:
     axes = titled(panel, "How far the odds can exceed the factor e^gamma: delta")
-    gammas = np.linspace(0.0, _last_gamma(pair), _GAMMAS)
-    deltas = [pair.delta(float(gamma)) for gamma in gammas]
+    curve = delta_curve(pair)
+    gammas, deltas = np.array([point.gamma for point in curve]), [point.delta for point in curve]
     upper, lower = (np.array([getattr(found, end) for found in deltas]) for end in ("upper", "lower"))
     marks: list[Any] = [Line2D([], [], color=BLUE, lw=2, label=_certainty(deltas))]
     if upper.max() > 0 and upper.min() < _SMALL:
         drawn = upper > 0
         axes.set_yscale("log")
-        axes.set_ylim(_SMALLEST, 2.0)
+        axes.set_ylim(SMALLEST_DELTA, 2.0)
         axes.plot(gammas[drawn], upper[drawn], color=BLUE, lw=2)
     else:
         axes.set_ylim(-0.03, 1.03)
         axes.plot(gammas, upper, color=BLUE, lw=2)
     if _is_wide(deltas) and pair.has_lower_end:
-        axes.fill_between(gammas, np.maximum(lower, _SMALLEST / 10), upper, color=BLUE, alpha=0.2, lw=0)
+        axes.fill_between(gammas, np.maximum(lower, SMALLEST_DELTA / 10), upper, color=BLUE, alpha=0.2, lw=0)
         marks.append(Patch(color=BLUE, alpha=0.2, label="where it lies: at least, at most"))
     axes.set_xlabel("gamma")
     axes.set_ylabel("delta")
     plain_axes(axes)
     legend_below(panel, marks)
-
-
-def _last_gamma(pair: WorldPair) -> float:
-    """Where the curve ends: there is nothing beyond, or too little to be drawn."""
-    small = pair.gamma(_SMALLEST).upper
-    end = small if math.isfinite(small) else min(pair.pure(), _FARTHEST)
-    return end if end > 0 else 1.0
 
 
 def _certainty(deltas: list[Bracket]) -> str:
@@ -75,7 +64,7 @@ def _certainty(deltas: list[Bracket]) -> str:
 
 def _is_wide(deltas: list[Bracket]) -> bool:
     """Whether a picture shows that the two ends differ."""
-    return any(found.upper > _SMALLEST and found.upper > 1.02 * found.lower for found in deltas)
+    return any(found.upper > SMALLEST_DELTA and found.upper > 1.02 * found.lower for found in deltas)
 
 
 def _draw_trade_off(panel: SubFigure, pair: WorldPair, advantage: Bracket) -> None:

@@ -12,12 +12,14 @@ from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
 from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.display import audit_words
+from untrackable.display.delta_curve import delta_curve
 from untrackable.display.numbers import known_ends
 from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.goals import FOREVER
 from untrackable.planning.plans import Plan
 from untrackable.planning.question_set import QuestionSet
 from untrackable.rappor_decode.decode_result import Candidate, Decoded
+from untrackable.theory.world_pair import WorldPair
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -180,6 +182,15 @@ def _(trend: NumberTrend) -> Columns:
 def _(found: Distribution) -> Columns:
     names = ("shares", "curve", "standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
     return {"number": _floats(found.edges), **{name: _floats(getattr(found, name)) for name in names}}
+
+
+@columns_of.register
+def _(pair: WorldPair) -> Columns:
+    curve = delta_curve(pair)
+    return {
+        "gamma": _floats(point.gamma for point in curve),
+        **_ends("delta", curve, lambda point: point.delta),
+    }
 
 
 def _ends(name: str, rows: Sequence[T], of: Callable[[T], Bracket | None]) -> Columns:

@@ -9,7 +9,7 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.brackets import Bracket
-from untrackable.notebook_view import NotebookView
+from untrackable.notebook_view import NotebookTable
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import Ends, World
 from untrackable.theory.roc import Roc, best_power, roc_curve
@@ -25,7 +25,7 @@ _HALVINGS = 200
 """The largest number of bisection steps; a point still next to 0 after them is called 0."""
 
 
-class WorldPair(NotebookView, ABC):
+class WorldPair(NotebookTable, ABC):
     """A pair of worlds P and Q. Each subclass supplies four primitives, from which all questions are answered.
 
     `certainty` is "exact" if the worlds are the mechanism's own. It is "upper" if they dominate the mechanism's
