@@ -4,7 +4,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from untrackable.display.figure_style import axis_label, plain_axes, save_figure
+from untrackable.display.figure_style import axis_label, plain_axes
+from untrackable.display.picture import Picture
 
 
 def test_names_are_short_printable_and_no_formulas() -> None:
@@ -22,5 +23,5 @@ def test_the_same_numbers_give_the_same_file(tmp_path: Path) -> None:
         axes.plot([0, 1], [0, 1])
         axes.set_title("ꙮ")
         plain_axes(axes, "x")
-        written.append(save_figure(figure, tmp_path / name).read_bytes())
+        written.append(Picture(figure, "a line").save(tmp_path / name).read_bytes())
     assert written[0] == written[1]
