@@ -62,7 +62,7 @@ bench: $(VENV)/.ready-dev
 # Regenerates what is committed: the pictures and the golden vectors.
 figures: $(VENV)/.ready
 	$(BIN)/untrackable demo --once --force --plot docs/figures/demo.png
-	$(BIN)/untrackable paper --plots docs/figures
+	$(BIN)/untrackable paper --force --plot docs/figures/rappor.png
 
 screenshots: $(VENV)/.ready-dev chromium
 	$(BIN)/python -m tests.browser.screenshots

@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("plots", "compare --html page.html"),
         ("plots", "demo --once --plot picture.png"),
         ("plots", "estimate reports.npz --plot picture.png"),
-        ("plots", "paper --plots pictures"),
+        ("plots", "paper --plot picture.png"),
         ("plots", "plan --values 2 --rounds 30 --eps 1 --error 0.01 --html page.html"),
         ("plots", "rappor-decode params.csv counts.csv --candidates words.txt --plot picture.png"),
         ("postgres", "serve --port 0 --store postgresql://nobody@localhost/nothing"),

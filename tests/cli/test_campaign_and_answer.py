@@ -169,8 +169,10 @@ def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
         ([*NEW, "--rounds", "3", "--every", "soon"], "--every must be"),
         ([*NEW, "--rounds", "3", "--first", "soon"], "--first must be"),
         ([*NEW, "--rounds", "3", "--mechanism", "{}"], "--mechanism: mechanism must be one of"),
-        ([*NEW, "--rounds", "3", "--mechanism", "{"], "--mechanism must be JSON, or a file of it: Expecting"),
-        ([*NEW, "--rounds", "3", "--mechanism", "deck"], "--mechanism must be JSON, or a file of it: cannot read"),
+        ([*NEW, "--rounds", "3", "--mechanism", "{"], "--mechanism: a mechanism in JSON cannot be read: Expecting"),
+        ([*NEW, "--rounds", "3", "--mechanism", "no.json"], "--mechanism: cannot read no.json"),
+        ([*NEW, "--rounds", "3", "--mechanism", "poker"], "--mechanism: mechanism must be one of deck"),
+        ([*NEW, "--rounds", "3", "--mechanism", "deck bits"], "--mechanism: a parameter must be written key=value"),
         ([*NEW], "give --rounds, or a --plan"),
         (["--question", "?", "--rounds", "3", "--encoding", "bit"], "--encoding must be JSON, or a file of it"),
         ([*NEW, "--plan", "{"], "--plan must be JSON, or a file of it"),
@@ -382,6 +384,19 @@ class Time:
         self.now += seconds
         if self.now > self._until:
             raise KeyboardInterrupt
+
+
+def test_a_mechanism_in_words_and_in_json(tmp_path: Path) -> None:
+    made = ["campaign", "new", str(tmp_path / "a.json"), *NEW, "--rounds", "3", "--json"]
+    usual = json.loads(run(*made).stdout)["campaign"]["mechanism"]
+    described = tmp_path / "mechanism"
+    described.write_text(json.dumps(usual))
+    words = f"deck bits={usual['bits']} slots=3 eps_report={usual['eps_report']!r} width={usual['width']}"
+    for number, way in enumerate(("deck", words, str(described), json.dumps(usual))):
+        again = ["campaign", "new", str(tmp_path / f"{number}.json"), *NEW, "--rounds", "3", "--json"]
+        told = json.loads(run(*again, "--mechanism", way).stdout)["campaign"]["mechanism"]
+        assert {**told, "eps_report": 0} == {**usual, "eps_report": 0}
+        assert told["eps_report"] == pytest.approx(usual["eps_report"], rel=1e-6)
 
 
 @pytest.mark.parametrize(

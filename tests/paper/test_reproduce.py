@@ -1,7 +1,9 @@
 """The paper reproduced: computed once, then looked at from all sides, through the command line too."""
 
 import copy
+import csv
 import json
+import math
 import re
 from pathlib import Path
 
@@ -88,15 +90,21 @@ def test_formulas_as_printed() -> None:
 
 def test_command_line(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(reproduce, "reproduce", lambda seed, progress: found)
-    run = CliRunner().invoke(main, ["paper", "--json", "--plots", str(tmp_path / "new" / "figures")])
+    table, picture = tmp_path / "rows.csv", tmp_path / "figures.png"
+    run = CliRunner().invoke(main, ["paper", "--json", "--export", str(table), "--plot", str(picture)])
     assert run.exit_code == 0, run.output
     data = json.loads(run.stdout)
     assert len(data["rows"]) == len(found.rows)
     assert len(data["percentiles"]) == 28
     numbers = [(row["published_number"], row["ours_number"]) for row in data["rows"]]
     assert sum(None not in pair for pair in numbers) >= 30
-    for path in data["plots"]:
-        assert Path(path).read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with table.open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["statement"] for row in written] == [row["statement"] for row in data["rows"]]
+    assert float(written[-1]["ours_number"] or "nan") == pytest.approx(
+        math.nan if numbers[-1][1] is None else numbers[-1][1], nan_ok=True
+    )
     text = CliRunner().invoke(main, ["paper"]).stdout
     differs = sum(row.verdict == "differs" for row in found.rows)
     assert f"{len(found.rows) - differs} pass, {differs} differ" in text
@@ -112,12 +120,7 @@ def test_an_unexplained_difference_fails(found: reproduce.Reproduction, monkeypa
     assert CliRunner().invoke(main, ["paper", "--json"]).exit_code == 1
 
 
-def test_unwritable_figures_are_a_clear_error(
-    found: reproduce.Reproduction, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(reproduce, "reproduce", lambda seed, progress: found)
-    (tmp_path / "file").write_text("here already")
-    run = CliRunner().invoke(main, ["paper", "--plots", str(tmp_path / "file" / "below")])
-    assert run.exit_code == 1
-    assert "cannot write figures to" in run.stderr
-    assert (tmp_path / "file").read_text() == "here already"
+def test_the_old_option_for_figures_names_the_new_one() -> None:
+    run = CliRunner().invoke(main, ["paper", "--plots", "figures"])
+    assert run.exit_code == 2
+    assert "--plots DIR is now --plot FILE" in run.stderr

@@ -28,8 +28,8 @@ _LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
 """Seconds until `--stay` looks again: at all campaigns, and at one that failed."""
 _TRIES, _LONGEST_MENU = 3, 50
 """How often an answer may be typed, and the longest list that is shown to choose from."""
-_SHORTEST_PIN, _SAFE_PIN = 8, 32
-"""How many digits of an id are enough to name it, and from how many on nobody can make another that begins so."""
+_SHORTEST_PIN, _SAFE_PIN, _WHOLE_PIN = 8, 32, 64
+"""Digits of an id that are enough to name it, from which on nobody can make another that begins so, and all."""
 _CLOCK_CHECK = 20.0
 """Seconds after which a sleeping `--stay` looks at the clock."""
 
@@ -96,8 +96,9 @@ def answer(
             member = Member(asked, folder, clock=time.time)
             member.leave()
         else:
-            policy = replace(lowered_policy(folder, limits), pins=_whole_pins(asked, pins))
             listed = None if directory is None else campaigns.read_directory(directory)
+            known = [asked.id, *([] if listed is None else [listed.digest])]
+            policy = replace(lowered_policy(folder, limits), pins=_whole_pins(known, pins))
             member = client = Client(asked, listed, policy, folder=folder, clock=time.time, one_network=one_network)
             if used:
                 client.used(newcomer=not used_before)
@@ -220,17 +221,20 @@ def _answered(due: float | None) -> str:
     return f"answered; the next report goes out {when(int(due))}"
 
 
-def _whole_pins(asked: Campaign, pins: tuple[str, ...]) -> tuple[str, ...]:
-    """The pins, those that are the beginning of the campaign's id made whole."""
+def _whole_pins(known: list[str], pins: tuple[str, ...]) -> tuple[str, ...]:
+    """The pins; those that are the beginning of the campaign's id, or of the directory's digest, made whole."""
     found = []
     for pin in pins:
-        if _SHORTEST_PIN <= len(pin) < _SAFE_PIN and asked.id.startswith(pin):
+        whole = next((name for name in known if len(pin) >= _SHORTEST_PIN and name.startswith(pin)), None)
+        if whole is None and _SHORTEST_PIN <= len(pin) < _WHOLE_PIN:
+            raise ValueError(f"--pin {pin} is not the beginning of this campaign's id, which is {known[0]}")
+        if whole is not None and len(pin) < _SAFE_PIN:
             echo(
                 f"Warning: whoever wrote this campaign could have made its id begin with {pin}. Compare all of it "
-                f"if you can: {asked.id}",
+                f"if you can: {whole}",
                 err=True,
             )
-        found.append(asked.id if len(pin) >= _SHORTEST_PIN and asked.id.startswith(pin) else pin)
+        found.append(whole or pin)
     return tuple(found)
 
 

@@ -16,6 +16,7 @@ from untrackable.cli.terminal import one_line_errors, print_json
 
 if TYPE_CHECKING:
     from untrackable.auditing.mechanism_audit import Audit
+    from untrackable.protocol.campaign import Campaign
 
 
 @click.command(cls=PlainCommand)
@@ -85,12 +86,17 @@ def audit(
         return
     with one_line_errors():
         from untrackable.auditing.mechanism_audit import audit as examine
-        from untrackable.cli.mechanism_argument import resolve
+        from untrackable.cli.mechanism_argument import campaign_in, resolve
         from untrackable.display import audit_words
         from untrackable.display.notebook_columns import columns_of
         from untrackable.display.numbers import as_dict
         from untrackable.mechanisms.demands import Budget
 
+        asked = campaign_in(mechanism)
+        if asked is not None:
+            rounds = rounds or asked.rounds
+            reports = max(2, min(reports, rounds or reports))
+            participation, places, persistence = _attendance(asked, participation, places, persistence)
         goal = Budget(reports=reports, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
         with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
@@ -113,10 +119,10 @@ def audit(
     def page() -> str:
         from untrackable.display.audit_page import audit_page
 
-        asked: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
-        asked |= {"rounds": found.rounds, "participation": found.attended.attendance.participation}
-        asked |= {"places": ",".join(shares_of(places)), "persistence": persistence}
-        again = _command(mechanism, parameters, preset, asked, distribution, no_attack)
+        said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
+        said |= {"rounds": found.rounds, "participation": found.attended.attendance.participation}
+        said |= {"places": ",".join(shares_of(places)), "persistence": persistence}
+        again = _command(mechanism, parameters, preset, said, distribution, no_attack)
         return audit_page(found, examined, mechanism, again)
 
     output.give(
@@ -125,6 +131,17 @@ def audit(
         columns=lambda: columns_of(found),
         draw=lambda path: found.plot(path, force=True),
         page=page,
+    )
+
+
+def _attendance(asked: Campaign, participation: str, places: str, persistence: int) -> tuple[str, str, int]:
+    """How often and from where people answer: as the campaign says, unless options say otherwise."""
+    source, declared = click.get_current_context().get_parameter_source, asked.attending
+    usual = click.core.ParameterSource.DEFAULT
+    return (
+        str(declared.participation) if source("participation") is usual else participation,
+        ",".join(map(str, declared.places)) if source("places") is usual else places,
+        declared.persistence if source("persistence") is usual else persistence,
     )
 
 

@@ -102,7 +102,7 @@ def audit_file(
         raise click.BadParameter("must be two windows with a comma between them", param_hint="--windows")
     from untrackable.auditing.evidence import file_audit
 
-    with one_line_errors():
+    with one_line_errors(file):
         by = None if mechanism is None else mechanism()
         held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
         options |= {"windows": two, "mechanism": by, "value": held}

@@ -15,6 +15,7 @@ from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.campaign_crowd import CROWD_OPTIONS, crowd_mechanism, crowd_of, crowd_options, gateway_of
 from untrackable.cli.campaign_shown import WIPES, show_campaign, when
 from untrackable.cli.campaign_times import first_moment, round_length
+from untrackable.cli.file_kinds import wrong_kind
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.ready_option import ready_option, ready_question
 from untrackable.cli.result_options import JSON
@@ -316,7 +317,7 @@ def read(file: Path) -> Campaign:
     try:
         return Campaign.from_bytes(file.read_bytes())
     except (CampaignError, OSError) as error:
-        raise click.ClickException(f"{file}: {error}") from None
+        raise click.ClickException(wrong_kind(file, "campaign") or f"{file}: {error}") from None
 
 
 def read_directory(file: Path) -> Any:

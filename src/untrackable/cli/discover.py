@@ -59,7 +59,7 @@ def discover(
     Example: untrackable discover reports.parquet --alpha 0.01
              untrackable discover reports.parquet --plot found.svg
     """
-    with one_line_errors(), spark_session(engine, master) as session:
+    with one_line_errors(*files), spark_session(engine, master) as session:
         from untrackable.reports.file_answers import discover_files
         from untrackable.reports.summing import sum_files
 

@@ -80,7 +80,7 @@ def estimate(
     Example: untrackable estimate reports.parquet --plot answer.png
              untrackable estimate reports.parquet --by-round --plot trend.svg
     """
-    with one_line_errors(), spark_session(engine, master) as session:
+    with one_line_errors(*files), spark_session(engine, master) as session:
         from untrackable.reports.file_answers import estimate_files
         from untrackable.reports.summing import sum_files
 

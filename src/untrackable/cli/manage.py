@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.file_kinds import wrong_kind
 from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.keys import opened
 from untrackable.cli.new_file import NewFile
@@ -79,7 +80,7 @@ def _contents(file: Path) -> bytes:
     except OSError as error:
         raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
     except CampaignError as error:
-        raise click.ClickException(f"{file}: {error}") from None
+        raise click.ClickException(wrong_kind(file, "campaign") or f"{file}: {error}") from None
     return document
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from untrackable import strict_json
+from untrackable.cli.file_kinds import kind_of, wrong_kind
 from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.errors import UntrackableError
 from untrackable.mechanisms import registry
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
@@ -18,6 +20,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+from untrackable.protocol.campaign import Campaign
 
 
 def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredStrings) -> Mechanism:
@@ -41,10 +44,10 @@ def resolve(
 
     With neither, its parameters meet a goal: by default 16 values (2 for yes/no mechanisms) and eps = 2.
     `MODULE:NAME` is imported, also from the current folder, and called with the parameters unless it is already a
-    mechanism. A name that ends in .json is the file of a campaign or of a mechanism. JSON itself is a mechanism.
+    mechanism. A name that ends in .json is a file, of a campaign or of a mechanism. JSON itself is a mechanism.
     """
     given = dict(_key_and_value(text) for text in parameters)
-    if name.endswith(".json") or name.lstrip().startswith("{"):
+    if name not in CATALOGUE and (name.endswith(".json") or name.lstrip().startswith("{") or Path(name).is_file()):
         if given or preset is not None:
             raise ValueError("JSON says all parameters of a mechanism: give no others, and no preset")
         return _from_json(name)
@@ -66,17 +69,29 @@ def resolve(
     return _call(entry.name, entry.make, given)
 
 
+def campaign_in(name: str) -> Campaign | None:
+    """The campaign in the file of this name; None if it is a mechanism, or no .json file."""
+    if not name.endswith(".json") or kind_of(name) != "campaign":
+        return None
+    return Campaign.from_bytes(Path(name).read_bytes())
+
+
 def _from_json(given: str) -> Any:
     """The mechanism in a JSON text, or in a file of it, which may be a campaign."""
+    if given.lstrip().startswith("{"):
+        try:
+            document = strict_json.parse(given)
+        except ValueError as error:
+            raise ValueError(f"a mechanism in JSON cannot be read: {error}") from None
+        return registry.from_json(document)
     try:
-        document = strict_json.parse(given if given.lstrip().startswith("{") else Path(given).read_bytes())
+        asked = campaign_in(given)
+        return registry.from_json(strict_json.parse(Path(given).read_bytes())) if asked is None else asked.mechanism
     except OSError as error:
         raise ValueError(f"cannot read {given}: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"a mechanism in JSON cannot be read: {error}") from None
-    if isinstance(document, dict) and isinstance(document.get("mechanism"), dict):
-        document = document["mechanism"]  # of a campaign
-    return registry.from_json(document)
+    except (UntrackableError, ValueError) as error:
+        neither = f"{given} is neither a campaign nor a mechanism in JSON: {error}"
+        raise ValueError(wrong_kind(given, "mechanism") or neither) from None
 
 
 def _preset(entry: Entry, preset: str) -> Any:

@@ -78,7 +78,7 @@ def rappor_decode(
     from untrackable.rappor_decode.decode import decode
     from untrackable.rappor_decode.rappor_files import read_candidates, read_counts, read_params, read_reports
 
-    with one_line_errors(), progress(_STEPS) as show:
+    with one_line_errors(params, counts), progress(_STEPS) as show:
         mechanism = read_params(params)
         show("reading the files")
         sums = (read_reports if from_reports else read_counts)(counts, mechanism)

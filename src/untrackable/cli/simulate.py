@@ -65,15 +65,15 @@ def simulate(
                  --people 1000000 --out reports.parquet
     """
     with one_line_errors():
-        from untrackable.cli.campaign import read
+        from untrackable.cli.mechanism_argument import campaign_in
         from untrackable.reports.population import population
         from untrackable.reports.simulation import simulate_file
         from untrackable.theory.chance_of_answering import EVERY_ROUND
 
-        if mechanism.endswith(".json"):
+        asked = campaign_in(mechanism)
+        if asked is not None:
             if parameters or preset or encoding:
                 raise ValueError("a campaign says how reports are made: give no parameters, preset or encoding")
-            asked = read(Path(mechanism))
             made, meant, share = asked.mechanism, asked.encoding, asked.participation
         else:
             meant, share = read_encoding(encoding), EVERY_ROUND

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from untrackable import strict_json
+from untrackable.cli.file_kinds import wrong_kind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,14 +22,18 @@ _BROKEN_PIPE_STATUS = 128 + 13
 
 
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Print an error of the library as one line and end the command, instead of a traceback."""
+def one_line_errors(*tables: str | Path) -> Iterator[None]:
+    """Print an error of the library as one line and end the command, instead of a traceback.
+
+    If one of the `tables` that were given is something else, the line says what.
+    """
     from untrackable.errors import UntrackableError
 
     try:
         yield
     except (UntrackableError, ValueError, TypeError) as error:
-        raise click.ClickException(str(error)) from None
+        wrong = next((words for table in tables if (words := wrong_kind(table, "table"))), None)
+        raise click.ClickException(wrong or str(error)) from None
 
 
 def write_page(path: Path, page: str) -> None:

@@ -1,0 +1,141 @@
+"""What long work shows on standard error, and that Ctrl-C ends it without half a file."""
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from untrackable.cli import progress_display
+from untrackable.cli.progress_display import progress
+from untrackable.cli.remaining_time import RemainingTime
+
+CLIENT = """
+from pathlib import Path
+import time
+
+def make(value):
+    Path("working").touch()
+    time.sleep(0.2)
+    return lambda: value
+"""
+MECHANISM = """
+from pathlib import Path
+import time
+from untrackable import Bitwise
+
+class Slow(Bitwise):
+    def tracking(self, **asked):
+        Path("working").touch()
+        time.sleep(0.2)
+        return super().tracking(**asked)
+"""
+
+
+class Ticks:
+    """Tells the display that time passes, in place of a clock and a thread."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(progress_display, "_LONG", 10.0)
+
+    def time(self) -> RemainingTime:
+        return RemainingTime({}, lambda: self.now)
+
+
+def test_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ticks = Ticks(monkeypatch)
+    time = ticks.time()
+    with progress_display._lines(time) as tick:
+        time.update("reading", 0.0)
+        for second in range(1, 101):
+            ticks.now = float(second)
+            time.update("reading", second / 100)
+            tick()
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *lines = err.splitlines()
+    assert first == "This takes about 2 minutes."
+    assert lines[0] == "reading: 10 % of all is done, about 2 minutes left"
+    assert lines[-1].startswith("reading: ")
+    assert 3 <= len(lines) <= 6, "fewer and fewer"
+
+
+def test_short_work_says_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ticks = Ticks(monkeypatch)
+    time = ticks.time()
+    with progress_display._lines(time) as tick:
+        for second in range(1, 9):
+            ticks.now = float(second)
+            time.update("reading", second / 9)
+            tick()
+    assert capsys.readouterr().err == ""
+
+
+def test_work_of_unknown_length_says_how_long_it_took_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = Ticks(monkeypatch)
+    time = ticks.time()
+    time.update("looking for leaks", None)
+    ticks.now = 25.0
+    assert progress_display.line(time) == "looking for leaks: about 30 seconds so far"
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ticks = Ticks(monkeypatch)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    time = ticks.time()
+    with progress_display._bar(time) as tick:
+        time.update("reading", 0.0)
+        ticks.now = 5.0
+        time.update("reading", 0.1)
+        tick()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "This takes about 50 seconds." in err
+    assert "reading" in err
+    assert "about 50 seconds left" in err
+
+
+def test_an_error_inside_ends_the_display() -> None:
+    before = threading.active_count()
+
+    def work() -> None:
+        with progress() as show:
+            show("working", 0.5)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "audit-client its_module:make --value 0 --value 1 --reports 3 --export x.csv",
+        "audit its_module:Slow eps_state=1 eps_report=1 --export x.csv --plot x.svg --html x.html",
+    ],
+)
+def test_ctrl_c_ends_with_130_and_leaves_nothing(command: str, tmp_path: Path) -> None:
+    (tmp_path / "its_module.py").write_text(CLIENT + MECHANISM)
+    running = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "untrackable", *command.split()],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "working").exists():
+        assert running.poll() is None, running.communicate()
+    running.send_signal(signal.SIGINT)
+    out, said = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    assert said.endswith("Stopped.\n")
+    assert "Traceback" not in said
+    left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
+    assert left == {"its_module.py", "working"}
