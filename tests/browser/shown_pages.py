@@ -1,10 +1,11 @@
 """All pages that people see, with answers on them: a collector with campaigns, and how to come to each page."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
@@ -50,6 +51,7 @@ class Shown:
     key: str
     campaign: str
     record: str
+    numbers: str
 
 
 def browsers_question(rounds: int, *, question: str = "Which browser do you use?") -> Campaign:
@@ -95,6 +97,18 @@ def people_question() -> Campaign:
     )
 
 
+def start_question() -> Campaign:
+    """A question for a number, of which quantiles are wanted."""
+    times = buckets_from_text("50ms:20s:16:log", below="clamp", above="clamp")
+    base = Views(bits=4, views=((3,), (2, 3), (1, 2, 3), (0, 1, 2, 3)), eps=1.0)
+    return replace(
+        people_question(),
+        question="How long did the app take to start?",
+        encoding=times,
+        mechanism=dealt_for_budget(base, slots=7, eps=4.0, delta=1e-6),
+    )
+
+
 def encoded_people(person: Record, people: int) -> NDArray[np.uint64]:
     """Records of people, of whom those with a quick start more often have dark mode."""
     rng = np.random.default_rng(2)
@@ -112,6 +126,8 @@ def collect(store: Store, asked: Campaign, server: str, people: int) -> None:
     for round in range(1, ROUNDS + 1):
         weights = SHARES + np.eye(len(NAMES))[3] * 0.05 * round
         values = rng.choice(len(NAMES), size=people, p=weights / weights.sum()) if held is None else held
+        if asked.encoding.ordered:
+            values += 4
         reports = sealed(asked, answers(asked.mechanism, values, round=round, seed=round), round=round)
         for i in range(0, people, 5000):
             body = b"".join(reports[i : i + 5000])
@@ -136,13 +152,14 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
             assert serving.is_alive()
             time.sleep(0.01)
         address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        asked, record, planned = (
+        asked, record, numbers, planned = (
             browsers_question(rounds),
             people_question(),
+            start_question(),
             browsers_question(7, question="Which browser did you use before?"),
         )
         create_campaign(store, planned.to_bytes(), published=False)
-        for each in (asked, record):
+        for each in (asked, record, numbers):
             create_campaign(store, each.to_bytes(), published=True)
             collect(store, each, address, people)
             for round in range(1, ROUNDS + 1):
@@ -150,7 +167,7 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
         own = visitor_campaign(time.time())
         create_campaign(store, own.to_bytes(), published=False)
         application = running.enter_context(answer_page(own, address))
-        yield Shown(address, application, new_key(store, "admin")[1], asked.id, record.id)
+        yield Shown(address, application, new_key(store, "admin")[1], asked.id, record.id, numbers.id)
 
 
 def sign_in(page: Page, found: Shown) -> None:
@@ -191,7 +208,8 @@ def _preview(page: Page, found: Shown) -> None:
 
 def _at(path: str) -> Callable[[Page, Shown], None]:
     def go(page: Page, found: Shown) -> None:
-        page.goto(found.server + path.replace("CAMPAIGN", found.campaign).replace("RECORD", found.record))
+        ids = {"CAMPAIGN": found.campaign, "RECORD": found.record, "NUMBERS": found.numbers}
+        page.goto(found.server + re.sub("[A-Z]{3,}", lambda name: ids[name[0]], path))
 
     return go
 
@@ -205,6 +223,7 @@ EVERYBODY: dict[str, Callable[[Page, Shown], None]] = {
     "campaign": _at("/view/CAMPAIGN"),
     "round": _at("/view/CAMPAIGN?round=2&search=o"),
     "record": _at("/view/RECORD?table=system"),
+    "numbers": _at("/view/NUMBERS"),
     "following": _following,
     "sign-in": _at("/sign-in"),
     "not-found": _at("/view/nothing"),

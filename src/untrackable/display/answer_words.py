@@ -39,6 +39,14 @@ def interval_words(beta: float, *, discovered: bool) -> list[str]:
     return sentences
 
 
+def number_band_words(beta: float, rounds: int) -> str:
+    """How to read the trend of mean and quantiles."""
+    return (
+        f"Each dot is the estimate of one round. The bands hold for all {rounds:,} rounds and all of these numbers "
+        f"at once, except with probability {100 * beta:g} % (upper)."
+    )
+
+
 def band_words(beta: float, rounds: int) -> str:
     """How to read the trend."""
     return (

@@ -307,9 +307,9 @@ def test_in_a_browser(tmp_path: Path) -> None:
 def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     """With their intervals, and with the reason where they cannot be told."""
     asked = campaign(encoding=Buckets.equal_width(0, 12, 12, below="clamp", above="clamp"))
-    filled(collector.store, asked)
+    filled(collector.store, asked, people=20_000, rounds=2)
     text = shown(collector, asked)
-    found = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()["numbers"]
+    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["numbers"]
     rows = re.findall('<tr><th scope="row">([^<]*)</th><td class="strong">([^<]*)</td><td>([^<]*)</td></tr>', text)
     assert [row[0] for row in rows] == ["mean", "median", "95th percentile"]
     assert rows[0][1] == f"{found['mean']['value']:.3g}"
@@ -318,6 +318,11 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
         assert 0 <= low <= float(value) <= high <= 12
     assert "each holds alone, except with probability 0.05 (upper)" in text
     assert "Numbers below the range count as its nearest number." in text
+    assert re.findall("<figcaption><bdi>(.*)</bdi>", text)[:3] == ["mean", "median", "95th percentile"]
+    assert "The bands hold for all 2 rounds and all of these numbers at once, except with probability 5 %" in text
+    first = re.findall('<tr><th scope="row">1</th><td class="number">([^<]*)<span class="range">([^<]*)<', text)[0]
+    low, high = map(float, first[1].split(" to "))
+    assert low < float(first[0]) < high
     apart = campaign(question="Apart?", encoding=Buckets.equal_width(0, 10, 10, below="separate", above="separate"))
     filled(collector.store, apart)
     refused = shown(collector, apart)

@@ -1,5 +1,7 @@
 """Where bars, bands and dots are."""
 
+import math
+
 import pytest
 
 from untrackable.collector.dashboard.chart_shapes import bars, ticks, trend_panels
@@ -34,6 +36,26 @@ def test_panels_have_one_scale() -> None:
     assert b.dots[0][1] == 60
     assert found.across == [(0, "3"), (100, "7")]
     assert found.up[0] == (50, "0 %")
+    assert found.left == 44
+
+
+def test_numbers_without_a_bound_end_at_the_edge_and_long_marks_have_room() -> None:
+    found = trend_panels(
+        {
+            "rounds": [1, 2],
+            "labels": ["median"],
+            "frequencies": [[2e6, 3e6]],
+            "lower": [[1e6, -math.inf]],
+            "upper": [[math.inf, 4e6]],
+        },
+        width=100,
+        height=40,
+        words="{:,.0f}".format,
+    )
+    assert found.panels[0].band == "0,0 100,0 100,40 0,30"
+    assert found.panels[0].dots[0] == (0, 20, "round 1: 2,000,000")
+    assert found.up[-1] == (0, "4,000,000")
+    assert found.left > 9 * 6.5
 
 
 @pytest.mark.parametrize(

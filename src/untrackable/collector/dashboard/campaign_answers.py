@@ -9,6 +9,7 @@ from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.public_api import estimated
 from untrackable.collector.http.service import Service
 from untrackable.collector.rounds.small_rounds import fewest_reports, reports_missing
+from untrackable.display.trend_words import trend_name
 from untrackable.encodings.asked_tables import AskedTable
 from untrackable.protocol.campaign import Campaign
 
@@ -101,6 +102,34 @@ class CampaignAnswers:
         asked = ("trend", self.campaign.id, rounds, tuple(values), candidates, name, first)
         content: dict[str, Any] = strict_json.parse(self._service.cached_answer(asked, make))
         return content
+
+    def number_trends(self) -> list[dict[str, Any]]:
+        """The trends of mean and quantiles over the last rounds, if people answer with numbers; else none."""
+        rounds = self.rounds[-MOST_TREND_ROUNDS:]
+        if len(rounds) < 2 or not self.campaign.encoding.ordered:
+            return []
+        from untrackable.collector.rounds.estimates import trend_of_numbers
+
+        def make() -> bytes:
+            content = [
+                {
+                    "label": trend_name(found),
+                    "rounds": found.rounds,
+                    "beta": found.beta,
+                    "estimates": found.estimates.tolist(),
+                    "lower": found.lower.tolist(),
+                    "upper": found.upper.tolist(),
+                }
+                for found in trend_of_numbers(self._service.store, self.campaign, rounds=rounds)
+            ]
+            return strict_json.write(strict_json.finite(content), compact=True).encode()
+
+        asked = ("numbers", self.campaign.id, rounds, self._service.store.first_key(self.campaign.id))
+        content: list[dict[str, Any]] = strict_json.parse(self._service.cached_answer(asked, make))
+        return [
+            {**each, **{name: list(map(float, each[name])) for name in ("estimates", "lower", "upper")}}
+            for each in content
+        ]
 
     def _why_none(self) -> str:
         """Why no round is shown. In a crowd, how many more reports the last round that is over would have taken."""

@@ -1,5 +1,6 @@
 """The page of one campaign: its guarantee, its answers, their trend, files, and how to embed it."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,10 +26,18 @@ from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display import guarantee_table, number_words
-from untrackable.display.answer_words import BUCKET_WORDS, band_words, interval_words, range_words, rounds_words
+from untrackable.display.answer_words import (
+    BUCKET_WORDS,
+    band_words,
+    interval_words,
+    number_band_words,
+    range_words,
+    rounds_words,
+)
 from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_words, schedule_words
 from untrackable.display.percentages import percent
+from untrackable.display.trend_words import amount
 from untrackable.encodings.asked_tables import AskedTable
 from untrackable.protocol.campaign import Campaign
 
@@ -104,6 +113,7 @@ class CampaignPage:
             "why": "",
             "trend": None,
             "numbers": None,
+            "number_trends": None,
         }
         try:
             candidates = candidates_of(asked.get("strings"))
@@ -134,6 +144,7 @@ class CampaignPage:
         }
         if asked.get("part") != "answers":
             about["trend"] = self._trend(answers, _most_frequent(matching), candidates, table)
+            about["number_trends"] = _number_trends(answers)
         return about
 
     def _trend(
@@ -163,13 +174,42 @@ class CampaignPage:
             for at, number in enumerate(found["rounds"])
         ]
         return {
-            "drawn": trend_panels(found),
+            "drawn": [trend_panels(found)],
             "labels": found["labels"],
             "table": by_round,
             "words": band_words(found["beta"], len(found["rounds"])),
             "some": len(rows) > TREND_VALUES,
             "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,
         }
+
+
+def _number_trends(answers: CampaignAnswers) -> dict[str, Any] | None:
+    """Mean and quantiles round by round: a panel for each, and the same as a table."""
+    found = answers.number_trends()
+    if not found:
+        return None
+    unit = getattr(answers.campaign.encoding, "unit", "")
+    words = partial(amount, unit=unit)
+
+    def cell(each: dict[str, Any], at: int) -> tuple[str, str]:
+        low, high = amount(each["lower"][at], unit, "down"), amount(each["upper"][at], unit, "up")
+        return words(each["estimates"][at]), f"{low} to {high}"
+
+    return {
+        "drawn": [
+            trend_panels(
+                {**each, "labels": [each["label"]], "frequencies": [each["estimates"]]}
+                | {end: [each[end]] for end in ("lower", "upper")},
+                words=words,
+            )
+            for each in found
+        ],
+        "labels": [each["label"] for each in found],
+        "table": [(number, [cell(each, at) for each in found]) for at, number in enumerate(found[0]["rounds"])],
+        "words": number_band_words(found[0]["beta"], len(found[0]["rounds"])),
+        "some": False,
+        "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,
+    }
 
 
 def round_costs(document: bytes) -> list[guarantee_table.Cost]:
@@ -215,4 +255,6 @@ def _numbers(found: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     summary = NumberSummary.from_json(found)
     notes = [f"{note[:1].upper()}{note[1:]}." for note in number_words.number_notes(summary)]
+    if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
+        notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
     return {"rows": number_words.number_rows(summary), "notes": notes}

@@ -1,7 +1,8 @@
 """The shapes of charts: where bars, lines and bands are. Templates draw them as SVG."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 from untrackable.display.answer_words import range_words
@@ -9,6 +10,8 @@ from untrackable.display.percentages import percent
 
 _TICKS = 4
 """About how many marks an axis has."""
+_LETTER = 6.8
+"""How wide a letter of a mark is, in the units of the drawing."""
 
 
 class Bar(NamedTuple):
@@ -33,13 +36,14 @@ class Panel(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """The trends of several answers at one scale: their panels, and the marks of both axes."""
+    """The trends of several answers at one scale: their panels, the marks of both axes, and room for these."""
 
     width: float
     height: float
     panels: list[Panel]
     across: list[tuple[float, str]]
     up: list[tuple[float, str]]
+    left: float
 
 
 def bars(rows: Sequence[dict[str, Any]], all_rows: Sequence[dict[str, Any]]) -> list[Bar]:
@@ -63,17 +67,29 @@ def bars(rows: Sequence[dict[str, Any]], all_rows: Sequence[dict[str, Any]]) -> 
     ]
 
 
-def trend_panels(trend: dict[str, Any], *, width: float = 280, height: float = 110) -> Panels:
-    """The panels of a trend, with `rounds`, `labels`, and `frequencies`, `lower` and `upper` for each label."""
+def trend_panels(
+    trend: dict[str, Any],
+    *,
+    width: float = 280,
+    height: float = 110,
+    words: Callable[[float], str] = percent,
+) -> Panels:
+    """The panels of a trend, with `rounds`, `labels`, and `frequencies`, `lower` and `upper` for each label.
+
+    Ends that have no bound are drawn at the edge.
+    """
     rounds: list[int] = trend["rounds"]
-    lowest: float = min(0.0, *(min(shares) for shares in trend["frequencies"]))
-    highest: float = max(max(*map(max, trend["upper"]), *map(max, trend["frequencies"])), 1e-9)
+    drawn: list[float] = [
+        end for of in ("frequencies", "lower", "upper") for ends in trend[of] for end in ends if isfinite(end)
+    ]
+    lowest, highest = min(0.0, *drawn), max(1e-9, *drawn)
 
     def across(number: float) -> float:
         return round(width * (number - rounds[0]) / (rounds[-1] - rounds[0]), 2)
 
     def up(share: float) -> float:
-        return round(height * (highest - share) / (highest - lowest), 2)
+        within = min(highest, max(lowest, share))
+        return round(height * (highest - within) / (highest - lowest), 2)
 
     panels = []
     for label, shares, lower, upper in zip(
@@ -82,12 +98,13 @@ def trend_panels(trend: dict[str, Any], *, width: float = 280, height: float = 1
         edge = [(across(number), up(end)) for number, end in zip(rounds, upper, strict=True)]
         edge += reversed([(across(number), up(end)) for number, end in zip(rounds, lower, strict=True)])
         dots = [
-            (across(n), up(share), f"round {n}: {percent(share)}") for n, share in zip(rounds, shares, strict=True)
+            (across(n), up(share), f"round {n}: {words(share)}") for n, share in zip(rounds, shares, strict=True)
         ]
         panels.append(Panel(label, _points(edge), _points((x, y) for x, y, _ in dots), dots))
-    places = [(up(tick), percent(tick).replace(".00 %", " %")) for tick in ticks(lowest, highest)]
+    places = [(up(tick), words(tick).replace(".00 %", " %")) for tick in ticks(lowest, highest)]
     ends = [(across(number), f"{number:,}") for number in (rounds[0], rounds[-1])]
-    return Panels(width, height, panels, ends, places)
+    left = max(44.0, 14 + _LETTER * max(len(text) for _, text in places))
+    return Panels(width, height, panels, ends, places, left)
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import number_summary
+from untrackable.answers.number_trend import NumberTrend, number_trends
 from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import CandidatesNeeded, Question
 from untrackable.answers.trend import Trend, trend
@@ -110,6 +112,18 @@ def trend_of_values(
         return trend(question, StoredSums(store, campaign, rounds, question), values, beta=beta)
     except CandidatesNeeded as error:
         raise Refused(Problem.CANDIDATES_NEEDED, f"{error}: name the strings to look for") from None
+
+
+def trend_of_numbers(
+    store: Store, campaign: Campaign, *, rounds: Sequence[int], beta: float = 0.05
+) -> tuple[NumberTrend, ...]:
+    """Mean and quantiles over rounds that have enough reports; none if people do not answer with numbers."""
+    if not campaign.encoding.ordered or campaign.encoding.values * len(rounds) > _MOST_NUMBERS:
+        return ()
+    question = Question(campaign.mechanism, campaign.encoding, participation=campaign.participation)
+    sums = StoredSums(store, campaign, rounds, question)
+    alone = {number: question.estimate(sums[number], beta) for number in rounds}
+    return number_trends(Answer(question=question, rounds=alone, pooled=None), beta=beta)
 
 
 def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Settings) -> tuple[int, ...]:
