@@ -361,7 +361,7 @@ def test_sums_add_merge_and_come_back(base: Views) -> None:
 
 @pytest.mark.parametrize("few", [0, 1 << 18])
 def test_many_reports_are_counted_like_few(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the compiled kernel, in pieces, or equal ones first; one impossible report at the end undoes all of them."""
+    """In pieces, or equal ones first; one impossible report at the end undoes all of them."""
     monkeypatch.setattr(view_counting, "_FEW", few)
     mechanism = Fresh(Views.prefixes(bits=8, eps=1.0))
     (batch,) = mechanism.simulate(np.arange(1 << 19) % 256, rounds=1, seed=5)
