@@ -12,17 +12,19 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from untrackable import Deck, Goals, plan
+from untrackable import Deck, Fading, Goals, plan
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate
+from untrackable.mechanisms import Loloha
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.crowd_solver import largest_crowd_eps_report
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.ordered_catalogue import ORDERED
+from untrackable.mechanisms.wanted_figure import wanted_curve, wanted_error
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.planning.forecast import errors
 from untrackable.planning.planned_campaign import draft
@@ -187,6 +189,27 @@ def test_the_width_suits_what_is_wanted(want: Any, budget: dict[str, Any]) -> No
             )
         other = Deck(bits=7, slots=chosen.slots, eps_report=eps, width=width)
         assert found.error_upper <= errors(other, goals, people).figure * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("want", ["quantiles", "mean"])
+def test_curves_are_errors_for_every_number_of_reports(want: Any) -> None:
+    """Pages compute errors from the terms of a curve."""
+    made = [
+        (Dealt(Views.prefixes(bits=6, eps=1.0, width=2), 3), [1], Fraction(1)),
+        (Deck(bits=6, slots=3, eps_report=2.0), [1, 2], Fraction(1, 3)),
+        (Fading(bits=6, eps=3.0, delta=1e-6), [2, 3], Fraction(1)),
+        (Loloha(values=50, symbols=4, keep=0.9, tell=0.95), [1], Fraction(1)),
+    ]
+    for mechanism, rounds, share in made:
+        asked: dict[str, Any] = {"values": 50, "rounds": rounds, "beta": 0.05, "participation": share}
+        for together in (True, False):
+            curve = wanted_curve(mechanism, want, simultaneous=together, **asked)
+            assert len(curve) < 25
+            for n in (3, 100, 10**4, 10**7):
+                exact = wanted_error(mechanism, want, reports=n, simultaneous=together, **asked).radius
+                root = math.sqrt(n)
+                found = [t.bias + min(t.hoeffding / root, t.bernstein / root + t.part / n) for t in curve]
+                assert max(found) == pytest.approx(exact, rel=1e-9)
 
 
 def test_wants_that_make_no_sense_are_refused() -> None:

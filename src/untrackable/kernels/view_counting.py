@@ -14,6 +14,9 @@ _CHUNK = 1 << 20
 """The number of reports that are counted at a time, so that they take little memory."""
 _ALONE = 1 << 17
 """Up to this number of reports, one thread is faster than several."""
+_FEW = 1 << 18
+"""Up to this number of possible reports, equal ones are counted first, if each comes several times."""
+_SEVERAL = 4
 _ONE = np.uint64(1)
 
 
@@ -24,6 +27,8 @@ def add_view_signs(sums: Integers, reports: Words, shift: int, starts: Integers,
     view does not exist, or v is 0 or too large. There are 2^bits sums.
     """
     flat = read_only(reports).reshape(-1)
+    if starts.size << shift <= min(_FEW, flat.size // _SEVERAL):
+        return _add_equal(sums, flat, shift, starts, sizes)
     counted = 0
     for start in range(0, flat.size, _CHUNK):
         chunk = flat[start : start + _CHUNK]
@@ -35,6 +40,21 @@ def add_view_signs(sums: Integers, reports: Words, shift: int, starts: Integers,
                     add_signs(sums, again ^ _ONE)
             return False
         counted += chunk.size
+    return True
+
+
+def _add_equal(sums: Integers, reports: Words, shift: int, starts: Integers, sizes: Integers) -> bool:
+    """The same, counting equal reports first."""
+    possible = starts.size << shift
+    if int(reports.max()) >= possible:
+        return False
+    counts = np.bincount(reports.view(np.int64), minlength=possible)
+    sent = np.flatnonzero(counts)
+    signs = _signs_by_numpy(sent.astype(np.uint64), shift, starts, sizes)
+    if signs is None:
+        return False
+    signed = np.where(signs & _ONE, -counts[sent], counts[sent])
+    np.add.at(sums, (signs >> _ONE).astype(np.int64), signed)
     return True
 
 

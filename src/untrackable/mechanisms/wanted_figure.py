@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from untrackable.estimation.pooled_spread import PooledSpreads
 from untrackable.estimation.spread import SampledSpreads, Spread, Spreads
@@ -21,6 +20,9 @@ WANTS: tuple[Want, ...] = ("frequencies", "quantiles", "mean")
 
 _ANY_NUMBER = 1000
 """Spreads of rounds with equally many reports do not depend on how many these are."""
+
+_NUMBERS = np.logspace(0, 15, 601)
+"""Numbers of reports for which the largest term is looked for."""
 
 
 class Terms(NamedTuple):
@@ -73,7 +75,8 @@ def wanted_curve(
 ) -> list[Terms]:
     """The same radius for any number n of reports of each round: the largest of that of all terms.
 
-    Terms that are never the largest are left out.
+    Only terms are kept that are the largest for some of many numbers of reports. Between these numbers others may
+    be larger by less than a millionth.
     """
     spread = _figure_spread(mechanism, want, values, rounds, _ANY_NUMBER, participation)
     log = math.log(2 * _statistics(want, values, simultaneous) / (beta - spread.failure))
@@ -84,12 +87,14 @@ def wanted_curve(
         np.asarray(spread.part) * (log / (3 * n)),
         spread.bias,
     )
-    kept: list[NDArray[np.float64]] = []
-    rows = np.stack([np.ravel(each) for each in bounds], axis=-1)
-    for row in rows[np.lexsort(rows.T)[::-1]]:
-        if not any(np.all(row <= other) for other in kept):
-            kept.append(row)
-    return [Terms(*row.tolist()) for row in kept]
+    hoeffding, bernstein, part, bias = (np.ravel(each) for each in bounds)
+    largest = {
+        int(np.argmax(bias + np.minimum(hoeffding / math.sqrt(n), bernstein / math.sqrt(n) + part / n)))
+        for n in _NUMBERS.tolist()
+    }
+    return [
+        Terms(*(float(each[place]) for each in (hoeffding, bernstein, part, bias))) for place in sorted(largest)
+    ]
 
 
 def _statistics(want: Want, values: int, simultaneous: bool) -> int:

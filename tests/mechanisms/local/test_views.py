@@ -21,6 +21,7 @@ from tests.theory.test_factorisations import assert_equal
 from untrackable.errors import MergeError
 from untrackable.estimation.aggregators import FloatArray, Scope
 from untrackable.estimation.spread import Spreads
+from untrackable.kernels import view_counting
 from untrackable.mechanisms import entropy
 from untrackable.mechanisms.crowd_privacy import crowd_privacy
 from untrackable.mechanisms.local.local_interface import ClassifiedLocal
@@ -386,17 +387,20 @@ def test_sums_add_merge_and_come_back(base: Views) -> None:
         whole.merge(Fresh(SMALL["pairs"]).aggregator())
 
 
-def test_many_reports_are_counted_like_few() -> None:
-    """By the compiled kernel, in pieces; one impossible report at the end undoes all of them."""
+@pytest.mark.parametrize("few", [0, 1 << 18])
+def test_many_reports_are_counted_like_few(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces, or equal ones first; one impossible report at the end undoes all of them."""
+    monkeypatch.setattr(view_counting, "_FEW", few)
     mechanism = Fresh(Views.prefixes(bits=8, eps=1.0))
     (batch,) = mechanism.simulate(np.arange(1 << 19) % 256, rounds=1, seed=5)
     rows = np.tile(batch.reports[:, 0], 3)
     once, many = mechanism.aggregator(), mechanism.aggregator().add(rows)
-    for start in range(0, rows.size, 100_000):
-        once.add(rows[start : start + 100_000])
+    for start in range(0, rows.size, 10_000):  # Too few to count equal ones first.
+        once.add(rows[start : start + 10_000])
     assert once.to_bytes() == many.to_bytes()
-    with pytest.raises(ValueError, match="8 views"):
-        many.add(np.append(rows, np.uint64(2 << 9 | 16)))  # The third view has vectors below 8.
+    for impossible in (2 << 9 | 16, 3 << 9 | 1, 8 << 9 | 2, (1 << 64) - 1):  # The third view has vectors below 8.
+        with pytest.raises(ValueError, match="8 views"):
+            many.add(np.append(rows, np.uint64(impossible)))
     assert many.to_bytes() == once.to_bytes()
 
 
