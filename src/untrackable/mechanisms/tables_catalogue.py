@@ -76,7 +76,10 @@ def _whole(budget: Budget) -> list[Views]:
             f"It asks about all answers together, and there are 2^{budget.bits} sets of them; 2^{LARGEST_WHOLE} is "
             "the most.",
         )
-    return _of_every_width(budget, (tuple(range(budget.bits)),))
+    everything = tuple(range(budget.bits))
+    if budget.views == (everything,):
+        raise Unsuitable("values", "The only table that is asked for is of everything, as in `views`.")
+    return _of_every_width(budget, (everything,))
 
 
 def _of_every_width(budget: Budget, views: tuple[View, ...]) -> list[Views]:
