@@ -15,7 +15,7 @@ from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
-from untrackable.encodings import Bit, Categories, Choices, Record
+from untrackable.encodings import Bit, Categories, Record
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
 from untrackable.protocol.campaign import Guarantee
@@ -82,12 +82,3 @@ def test_the_tables_of_a_record(tmp_path: Path) -> None:
         other = campaign(question="Other?")
         create_campaign(collector.store, other.to_bytes(), published=True)
         assert collector.http.get(f"/view/{asked.id}").status_code == 200
-
-
-def test_plans_are_for_one_answer() -> None:
-    encoding = json.dumps(Choices(names=["a", "b"]).to_json())
-    done = CliRunner().invoke(
-        main, ["plan", "--people", "1000", "--encoding", encoding, "--rounds", "3", "--eps", "1"]
-    )
-    assert done.exit_code != 0
-    assert "plans are for questions with one answer" in " ".join(done.output.split())

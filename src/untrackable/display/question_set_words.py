@@ -129,7 +129,7 @@ def promises(found: QuestionSet) -> list[str]:
 
 
 def as_json(found: QuestionSet) -> dict[str, Any]:
-    """The whole answer as JSON; the campaign of each question as `untrackable campaign new --plan` takes it."""
+    """The whole answer as JSON, as `untrackable campaign new --plan … --part NAME` takes it."""
     return {
         "verdict": sentences(found),
         "eps": found.budget.eps,
@@ -142,6 +142,7 @@ def as_json(found: QuestionSet) -> dict[str, Any]:
         "spent_crowd_eps_upper": found.spent_crowd_eps,
         "recognised_upper": found.recognised,
         "questions": {part.name: _part(part) for part in found.parts},
+        "campaigns": {part.name: part.campaign().to_json() for part in found.parts},
         "record": None if found.record is None else _as_record(found.record),
     }
 
@@ -163,7 +164,6 @@ def _part(part: Part) -> dict[str, Any]:
         "needed_eps_upper": part.needed_eps,
         "alone_error_upper": part.alone,
         "everlasting": as_dict(part.option.everlasting),
-        "campaign": part.campaign().to_json(),
     }
 
 

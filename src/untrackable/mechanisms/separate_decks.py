@@ -1,9 +1,10 @@
-"""One deck for each of several tables, all with one privacy budget: what it takes to ask for each table by itself."""
+"""One deck for each of several tables, all with one privacy budget: what asking for each by itself takes."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -28,14 +29,14 @@ from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
 _CROWD_CLOSE = 1e-4
 """The relative precision of eps in a crowd."""
-_KEPT_BACK = 0.01
+_KEPT_BACK = 0.02
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _BETA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class SeparateDecks:
-    """A deck for each of the `views`, which have the same `eps` for one report, and answers of up to `width` bits."""
+    """A deck for each of the `views`. One report has the same `eps` in all, and answers have up to `width` bits."""
 
     views: tuple[View, ...]
     slots: int
@@ -55,6 +56,10 @@ class SeparateDecks:
         """The reports about all bits of a view, which are the only ones."""
         bits = len(view)
         return Views(bits=bits, views=(tuple(range(bits)),), eps=self.eps, width=min(self.width, bits))
+
+    def privacy(self, participation: Fraction) -> Experiment:
+        """What all cards of all decks together reveal to somebody who knows whose they are."""
+        return _composed(self.views, self.width, self.eps, self.slots, participation)
 
     def cell_spreads(self, shown: tuple[View, ...]) -> list[Spread]:
         """How far a cell of each table of these bits may be off, with a report about every view by each person.
@@ -103,9 +108,17 @@ def separate_decks(budget: Budget) -> SeparateDecks:
     return narrow if narrow.eps <= QUIET else min((narrow, *map(solved, widths[1:])), key=radius)
 
 
-def _bases(budget: Budget, width: int, eps: float) -> list[tuple[NoisyInnerProduct, int]]:
+def _composed(views: tuple[View, ...], width: int, eps: float, slots: int, participation: Fraction) -> Experiment:
+    """So many cards about each view, each of which is sent with the probability `participation`."""
+    bases = _bases(views, width, eps)
+    return Experiment(
+        [(thinned_factor(base.privacy_factor(), participation), slots * count) for base, count in bases]
+    )
+
+
+def _bases(views: tuple[View, ...], width: int, eps: float) -> list[tuple[NoisyInnerProduct, int]]:
     """The report about a table of each size, and how many tables have that size."""
-    sizes = Counter(map(len, budget.views))
+    sizes = Counter(map(len, views))
     return [(NoisyInnerProduct(bits=bits, eps=eps, width=min(width, bits)), count) for bits, count in sizes.items()]
 
 
@@ -117,11 +130,7 @@ def _largest_eps(budget: Budget, slots: int, width: int) -> float:
 
 def _eps_alone(budget: Budget, slots: int, width: int) -> float:
     def spent(eps: float) -> float:
-        factors = [
-            (thinned_factor(base.privacy_factor(), budget.participation), slots * count)
-            for base, count in _bases(budget, width, eps)
-        ]
-        return Experiment(factors).delta(budget.eps).upper
+        return _composed(budget.views, width, eps, slots, budget.participation).delta(budget.eps).upper
 
     cards = slots * len(budget.views)
     pure = min(math.nextafter(budget.eps / cards, 0), LARGEST_EPS)
@@ -159,7 +168,7 @@ def _crowd(budget: Budget) -> CrowdBudget:
 
 def _loudest_parts(budget: Budget, width: int, eps: float) -> CrowdParts:
     """How the reports of two values differ at most, whatever the table. What a crowd hides grows with each part."""
-    parts = [crowd_parts(base).numbers for base, _ in _bases(budget, width, eps)]
+    parts = [crowd_parts(base).numbers for base, _ in _bases(budget.views, width, eps)]
     return CrowdParts(*(max(each) for each in zip(*parts, strict=True)))
 
 

@@ -178,6 +178,19 @@ def _entry(name: str, bases_of: BasesOf) -> Entry:
     )
 
 
+def best_deck(budget: Budget) -> Dealt:
+    """The deck with the smallest error of a cell that keeps the budget, alone or in a crowd."""
+    found = []
+    for name in DECKS:
+        try:
+            found.append(TABLES[name].for_budget(budget))
+        except Unsuitable as reason:
+            if reason.binding != "values" or name == "views":
+                raise
+    decks = [deck for deck in found if isinstance(deck, Dealt)]
+    return min(decks, key=lambda deck: _radius(deck.base, budget))  # type: ignore[arg-type]
+
+
 DECKS = ("views", "groups", "whole")
 """The mechanisms for a known number of rounds, all of which have the same error."""
 
@@ -192,7 +205,7 @@ TABLES: dict[str, Entry] = {
 }
 """The mechanisms that plans offer for questions with several answers at once.
 
-A report of `views` is about one of the tables that are asked for, drawn anew, and a report of `groups` about some of
-them together. A report of `whole` is about all answers together, as if every set of answers were one answer, and the
-tables are added up from these.
+A report of `views` is about one of the tables that are asked for, drawn anew, and a report of `groups` about some
+of them together. A report of `whole` is about all answers together, as if every set of answers were one answer, and
+the tables are added up from these.
 """

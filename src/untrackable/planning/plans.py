@@ -11,14 +11,13 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.ordered_catalogue import offered
-from untrackable.mechanisms.tables_catalogue import TABLES
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.notebook_view import NotebookTable
 from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.forecast import errors, report_bytes, standard_error
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
+from untrackable.planning.offered_mechanisms import offered_for
 from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
 from untrackable.planning.participation import Recognised, recognised
@@ -151,7 +150,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    entries = offered(goals.want) if goals.asked is None else TABLES
+    entries = offered_for(goals)
     for done, entry in enumerate(entries.values()):
         progress(entry.name, done / len(entries))
         try:

@@ -1,7 +1,7 @@
 """One campaign for each table that is asked for, with one budget and one attendance for all of them together.
 
-A client's ledger composes all campaigns that it answers. So they are set here as it composes them: all reports of all
-campaigns together keep the budget, and all rounds of all campaigns together keep the recognition.
+A client's ledger composes all campaigns that it answers. So they are set here as it composes them: all reports of
+all campaigns together keep the budget, and all rounds of all campaigns together keep the recognition.
 """
 
 import math
@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from untrackable.brackets import Bracket
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.separate_decks import SeparateDecks, separate_decks
@@ -34,6 +35,8 @@ class SeparateCampaigns:
     settings: SeparateDecks
     participation: Fraction
     errors: Predicted
+    alone: Bracket
+    """The eps of all reports of all campaigns at the goals' delta, if somebody knows whose they are."""
 
     def decks(self, plain: Sequence[bool]) -> tuple[Mechanism, ...]:
         """The deck of each campaign: a plain one where whole values are asked for, or else one of views."""
@@ -52,8 +55,8 @@ def separate_campaigns(goals: Goals) -> SeparateCampaigns:
     attending = goals.replace(participation=_participation(goals, len(asked.views)))
     try:
         found = separate_decks(attending.budget)
-    except ValueError as error:
-        why = str(error)
+    except ValueError as reason:
+        why = str(reason)
         raise Unsuitable("crowd", f"{why[:1].upper()}{why[1:]}.") from None
     beta = goals.beta / (asked.cells if goals.simultaneous else 1)
     spreads = found.cell_spreads(asked.shown)
@@ -62,7 +65,8 @@ def separate_campaigns(goals: Goals) -> SeparateCampaigns:
         reports = reports_counted(people * rounds, attending.answered, beta)
         return max(float(np.max(spread.radius(reports, beta))) for spread in spreads) if reports else math.inf
 
-    return SeparateCampaigns(found, attending.answered, Predicted(error(1), error(goals.pooled)))
+    alone = found.privacy(attending.answered).gamma(goals.delta)
+    return SeparateCampaigns(found, attending.answered, Predicted(error(1), error(goals.pooled)), alone)
 
 
 def _participation(goals: Goals, campaigns: int) -> Fraction:

@@ -1,4 +1,4 @@
-"""The ways to ask for several answers at once, compared at one budget: in one campaign, or in one for each table."""
+"""Ways to ask for several answers at once, compared at one budget: in one campaign, or in one for each table."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from untrackable.planning.suitability import meeting
 SEPARATE = "separate"
 """The name of the way with one campaign for each table."""
 _CLEARLY = 0.98
-"""Several campaigns are recommended if their error is at most this share of the best one: they take more reports."""
+"""Several campaigns are recommended if their error is at most this share of that of the best one alone."""
 
 
 class WayToAsk(NamedTuple):
@@ -54,7 +54,9 @@ def ways_to_ask(goals: Goals) -> Compared | None:
     except Unsuitable as reason:
         ways.append(WayToAsk(SEPARATE, apart, None, reason.why))
     ways.sort(key=lambda way: (way.error_upper is None, way.error_upper or 0.0))
-    alone = min((way.error_upper for way in ways if way.campaigns == 1 and way.error_upper is not None), default=1.0)
+    alone = min(
+        (way.error_upper for way in ways if way.campaigns == 1 and way.error_upper is not None), default=1.0
+    )
     found = 1.0 if separate is None else separate.errors.figure
     better = found <= _CLEARLY * alone and found <= (goals.error or USABLE_ERROR)
     return Compared(goals, tuple(ways), separate, better)

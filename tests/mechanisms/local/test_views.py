@@ -247,6 +247,33 @@ def test_tables_are_unbiased_with_the_moments_that_they_say(base: Views) -> None
             assert found.max() == pytest.approx(entry.largest, rel=1e-9)
 
 
+@named
+def test_tables_of_some_bits_of_a_view(base: Views) -> None:
+    """Of all bits that a view shows together: unbiased, with the moments that they say. Others are refused."""
+    reports, laws = as_vectors(base)
+    together = {bits for view in base.views for size in range(1, 4) for bits in itertools.combinations(view, size)}
+    tables = tuple(sorted(together))
+    for bits, entry, spread in zip(tables, base.entry_laws(tables), sums(base).entry_spreads(tables), strict=True):
+        found = np.array([sums(base).add([report]).table(bits).frequencies for report in reports])
+        largest = 0.0
+        for value, chances in laws.items():
+            mean = chances @ found
+            assert mean == pytest.approx(np.eye(1 << len(bits))[shown(value, bits)], abs=1e-9)
+            variance = chances @ found**2 - mean**2
+            assert variance[shown(value, bits)] == pytest.approx(entry.held, rel=1e-9)
+            largest = max(largest, variance.max())
+        assert largest == pytest.approx(entry.variance, rel=1e-9)
+        assert found.max() - found.min() <= entry.span * (1 + 1e-9)
+        assert found.max() <= entry.largest * (1 + 1e-9)
+        assert (spread.variance, spread.span) == (entry.variance, entry.span)
+    for bits in itertools.combinations(range(base.bits), 2):
+        if bits not in together:
+            with pytest.raises(ValueError, match="no view shows all bits of this one together"):
+                base.table_law(bits)
+    with pytest.raises(ValueError, match="different positions in ascending order"):
+        base.table_law((1, 0))
+
+
 @pytest.mark.parametrize("count", [2, 9, 11, 16])
 @pytest.mark.parametrize(
     "base",
