@@ -53,6 +53,7 @@ def test_it_says_how_the_budget_is_divided_and_writes_the_campaigns(made: tuple[
         "as a client's ledger adds them up",
         "What was asked for has what it needs (smoking).",
         "recognised among 1,000 by all questions together",
+        "Nobody has to be trusted",
         "if people can give all answers at once: one campaign with a record",
         "Every client accepts all of them with its default policy",
         "at delta 5e-07",
@@ -109,11 +110,12 @@ def test_json_has_everything(made: tuple[Path, Result], tmp_path: Path) -> None:
     assert smoking["error_upper"] <= smoking["wanted_error"] == 0.06
     assert smoking["needed_eps_upper"] == smoking["eps"]
     assert told["spent_eps_upper"] <= told["eps"] == told["policy"]["crowd_eps"] == 1
-    for name, document in (("one", smoking), ("record", told["record"])):
-        plan = tmp_path / f"{name}.plan"
-        plan.write_text(json.dumps({"campaign": document["campaign"]}), encoding="utf-8")
-        words = ("--question", "Do you smoke?", "--plan", str(plan))
-        assert run("campaign", "new", str(tmp_path / f"{name}.json"), *words).exit_code == 0
+    plan, record = tmp_path / "plan.json", tmp_path / "record.json"
+    plan.write_text(found.output, encoding="utf-8")
+    record.write_text(json.dumps(told["record"]), encoding="utf-8")
+    for number, words in enumerate(((str(plan), "--part", "smoking"), (str(record),))):
+        made_of = ("campaign", "new", str(tmp_path / f"{number}.json"), "--question", "Do you smoke?", "--plan")
+        assert run(*made_of, *words).exit_code == 0
 
 
 def test_campaigns_that_exist_are_not_replaced(made: tuple[Path, Result]) -> None:
@@ -145,7 +147,10 @@ def test_a_larger_budget_has_to_be_allowed_by_people(tmp_path: Path) -> None:
         ("people = 60_000", 'people = "many"', "question smoking: people must be an integer"),
         ("people = 60_000", "people = 60_000\nplaces = 2", "places must be a text in quotes"),
         ("people = 60_000", "people = 60_000\none_value = 2", "one_value must be true or false"),
-        ("people = 60_000", "people = 60_000\ncrowd_eps = 1", "cannot rely on a crowd yet"),
+        ("people = 60_000", 'people = 60_000\nobserver = "crowd"', "observer is not known"),
+        ("people = 60_000", "people = 60_000\ncrowd_eps = 1", "need the public keys of the collector's gateway"),
+        ("people = 60_000", 'people = 60_000\ngateway = "g.json"', "gateway is for questions that rely on a crowd"),
+        ("people = 60_000", 'people = 9\ncrowd_eps = 1\ngateway = "g.json"', "g.json: "),
         ('every = "1w"', 'every = "weekly"', "every must be a whole number and a unit"),
         ('every = "1w"', "every = 7", "every must be a text in quotes"),
         ('first = "2100-01-01"', 'first = "2020-01-01"', "the first round would have ended"),
@@ -220,3 +225,24 @@ def test_the_page_shows_the_file_that_it_plans() -> None:
     lines = (docs / "questions.toml").read_text(encoding="utf-8").splitlines()
     shown = "".join(f"    {line}\n" if line else "\n" for line in lines)
     assert shown in (docs / "planning.md").read_text(encoding="utf-8")
+
+
+def test_questions_may_rely_on_a_crowd(tmp_path: Path) -> None:
+    file, keys = tmp_path / "questions.toml", tmp_path / "gateway.json"
+    keys.write_text(run("gateway", "new", str(tmp_path / "gateway.keys"), "--json").output, encoding="utf-8")
+    asked = "people = 2_000\ncrowd_eps = 1\nrecognition = 1.0\ngateway = 'gateway.json'\n"
+    for name, rounds in (("one", 1), ("two", 2)):
+        asked += f"[questions.{name}]\nquestion = 'Is it {name}?'\nvalues = 2\nrounds = {rounds}\n"
+    file.write_text(asked, encoding="utf-8")
+    found = run("plan", "--together", str(file), "--campaigns", str(tmp_path / "out"))
+    assert found.exit_code == 0, found.output
+    text = " ".join(found.output.split())
+    assert "budget of eps 1 and delta 1e-06 in a crowd" in text
+    assert "One thing has to be trusted: that the relay" in text
+    assert "hardly any protection" not in text
+    assert "policy set --eps 8.96 --recognition 1 --relay https://…" in text
+    for name in ("one", "two"):
+        campaign = Campaign.from_bytes((tmp_path / "out" / f"{name}.json").read_bytes())
+        assert campaign.guarantee.crowd is not None
+        assert campaign.guarantee.crowd.eps < 1
+        assert campaign.gateway is not None

@@ -21,9 +21,11 @@ from untrackable.answers.table_estimate import estimated_table
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused, NoPlan
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.planning.plans import Option
 from untrackable.planning.question_set import Part, QuestionSet, plan_together
 from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
 
 START = 1_893_456_000
 BETA, ALARM, TRIALS = 0.05, 1e-7, 150
@@ -52,7 +54,12 @@ SETS: dict[str, tuple[dict[str, dict[str, Any]], dict[str, Any]]] = {
         {"a": {"values": 2, "pooled": 3}, "b": {"values": 2, "changes": True, "rounds": 5}},
         {"people": 200_000, "rounds": 8, "one_network": True, "eps": 2.0, "delta": 1e-5},
     ),
+    "two, in a crowd": (
+        {"a": {"values": 2, "rounds": 1}, "b": {"values": 2, "rounds": 2}},
+        {"people": 2_000, "crowd_eps": 1.0, "recognition": 1.0},
+    ),
 }
+GATEWAY = Gateway((GatewayKey(KeyConfig(1, bytes(range(32))).to_bytes(), 1),))
 
 
 @lru_cache
@@ -62,21 +69,18 @@ def planned(name: str) -> QuestionSet:
 
 
 def campaigns(found: QuestionSet) -> list[Campaign]:
+    gateway = None if found.budget.crowd_eps is None else GATEWAY
     return [
-        part.campaign().campaign(question=part.name, first_round=START, round_seconds=86_400)
+        part.campaign().campaign(question=part.name, first_round=START, round_seconds=86_400, gateway=gateway)
         for part in found.parts
     ]
 
 
 def policy_of(found: QuestionSet) -> Policy:
     """What the plan is made for: the default policy, where that is enough."""
-    return Policy(
-        eps=found.eps,
-        delta=found.delta,
-        crowd_eps=found.eps,
-        crowd_delta=found.delta,
-        recognition=max(found.recognition, 0.01),
-    )
+    limits: dict[str, Any] = found.policy()
+    relays = () if found.budget.crowd_eps is None else ("https://relay.example/gateways/collect",)
+    return Policy(**{**limits, "recognition": max(found.recognition, 0.01)}, relays=relays)
 
 
 def accepted(folder: Path, asked: Sequence[Campaign], policy: Policy) -> int:
@@ -106,15 +110,27 @@ def test_the_whole_budget_is_used(name: str, tmp_path: Path) -> None:
     """With two percent less, the last campaign is refused."""
     found = planned(name)
     made = campaigns(found)
-    less = {"eps": found.eps / 1.02, "crowd_eps": found.eps / 1.02}
-    assert accepted(tmp_path / "less", made, Policy(**{**policy_of(found).limits(), **less})) < len(made)
-    assert found.eps / 1.01 < found.spent_eps <= found.eps
+    whole = found.budget.whole
+    for name in ("eps", "crowd_eps"):
+        limits = policy_of(found).limits()
+        limits[name] /= 1.02
+        assert accepted(tmp_path / name, made, Policy(**limits)) < len(made)
+    assert whole / 1.01 < found.spent_crowd_eps <= whole
 
 
 def test_a_slightly_larger_budget_is_refused_by_the_default_policy(tmp_path: Path) -> None:
     questions, shared = SETS["two, asked once"]
     larger = plan_together(questions, eps=1.02, **shared)
     assert accepted(tmp_path / "more", campaigns(larger), Policy(eps=1.0, delta=1e-6)) == 1
+
+
+def test_in_a_crowd_a_limit_holds_if_relay_and_collector_work_together() -> None:
+    questions, shared = SETS["two, in a crowd"]
+    limited, free = plan_together(questions, eps=6.0, **shared), planned("two, in a crowd")
+    assert free.spent_eps > 8
+    assert 5.9 < limited.spent_eps <= 6
+    assert limited.spent_crowd_eps < free.spent_crowd_eps <= 1
+    assert [part.error for part in limited.parts] > [part.error for part in free.parts]
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -246,7 +262,7 @@ def test_a_record_is_better_if_there_is_one_round_and_does_not_fit_different_que
         ({"a": {"values": 2}, "b": {}}, {}, "question b: give one of encoding, values, bits, strings; got none"),
         ({"a": {"values": 2}, "b": {"values": 2, "eps": 1.0}}, {}, "question b: eps is for all questions together"),
         ({"a": {"values": 2}, "b": {"values": 2}}, {"advantage": 0.1}, "advantage is not known for all questions"),
-        ({"a": {"values": 2}, "b": {"values": 2}}, {"crowd_eps": 1.0}, "cannot rely on a crowd yet"),
+        ({"a": {"values": 2}, "b": {"values": 2}}, {"crowd_eps": 5.0}, "crowd_eps must be at most 3.9"),
         ({"a": {"values": 2}, "b": {"values": 2}}, {"people": None}, "question a: people is missing"),
         ({"a": {"values": 2}, "b": {"values": 2}}, {"rounds": None}, "question a: rounds is missing"),
         ({"a": {"values": 2}, "b": {"values": 2}}, {"eps": 4.0}, "eps must be at most 3.9"),
@@ -309,5 +325,7 @@ def test_as_many_people_as_are_said_to_be_enough_are_enough() -> None:
 
 def test_a_record_that_would_do_is_named_if_the_set_does_not() -> None:
     questions: dict[str, dict[str, Any]] = {"a": {"values": 2, "error": 0.03}, "b": {"values": 2, "error": 0.03}}
-    with pytest.raises(NoPlan, match=r"In one campaign with a record of all answers.*accurate enough: a ±0\.0"):
+    with pytest.raises(
+        NoPlan, match=r"One campaign would be accurate enough, with a record .* one of them, drawn anew: a ±0\.0"
+    ):
         plan_together(questions, people=40_000, rounds=1)

@@ -9,7 +9,7 @@ from untrackable import Goals
 from untrackable.accounting.attended_rounds import AttendedRounds, recognition
 from untrackable.accounting.client_check import ATTENDANCE_STEP
 from untrackable.planning.shared_attendance import answered_together
-from untrackable.planning.shared_budget import Asked
+from untrackable.planning.shared_budget import Asked, SharedBudget
 
 
 def goals(**demands: Any) -> Goals:
@@ -63,4 +63,5 @@ def test_every_round_is_answered_if_attendance_does_not_count(left_out: dict[str
 
 def test_mechanisms_that_can_be_followed_are_not_even_asked_for_their_error() -> None:
     """Of one round, nothing is linked. RAPPOR cannot estimate so many values at all, and that does not matter."""
-    assert Asked.best("a", goals(values=4096, rounds=1, participation=1, eps=0.7), bytes(16)).entry.name == "deck"
+    asked = goals(values=4096, rounds=1, participation=1)
+    assert Asked.best("a", asked, SharedBudget(1.0, 1e-6), 0.7, bytes(16)).entry.name == "deck"

@@ -21,14 +21,14 @@ class JointAccount:
 
     def delta(self, eps: float) -> float:
         """Delta of all campaigns together at this eps, if somebody knows which reports are whose (upper)."""
-        return self.delta_by(eps, ChargedRounds.privacy, ChargedRounds.promised)
+        return self.delta_by(eps, *self._alone)
 
     def crowd_delta(self, eps: float) -> float:
         """The same for an observer who does not know who sent which (upper).
 
         A campaign that does not rely on a crowd counts with what it reveals to somebody who knows its reports.
         """
-        return self.delta_by(eps, ChargedRounds.in_crowd, ChargedRounds.promised_in_crowd)
+        return self.delta_by(eps, *self._in_crowd)
 
     def spent_eps(self, allowed: float, delta: float) -> float:
         """The eps that all campaigns together spend at this delta (upper)."""
@@ -40,11 +40,24 @@ class JointAccount:
 
     def left_eps(self, eps: float, delta: float) -> float:
         """The eps of a further campaign with half of delta that fits beside all others for certain (lower)."""
-        return self._left(eps, delta, ChargedRounds.privacy, ChargedRounds.promised)
+        return self._left(eps, delta, *self._alone)
 
     def left_crowd_eps(self, eps: float, delta: float) -> float:
         """The same for an observer who does not know who sent which."""
-        return self._left(eps, delta, ChargedRounds.in_crowd, ChargedRounds.promised_in_crowd)
+        return self._left(eps, delta, *self._in_crowd)
+
+    @property
+    def _alone(self) -> tuple[_Laws, ...]:
+        """The accounts of all campaigns. What is promised is the same if all bounds are sharp."""
+        sharp = all(charged.campaign.mechanism.integer_law_is_sharp for charged in self.charges)
+        return (ChargedRounds.privacy,) if sharp else (ChargedRounds.privacy, ChargedRounds.promised)
+
+    @property
+    def _in_crowd(self) -> tuple[_Laws, ...]:
+        """The same in a crowd, which is no other if no campaign relies on one."""
+        if all(charged.campaign.guarantee.crowd is None for charged in self.charges):
+            return self._alone
+        return ChargedRounds.in_crowd, ChargedRounds.promised_in_crowd
 
     def _left(self, eps: float, delta: float, *laws_of: _Laws) -> float:
         """A declared guarantee of (eps, delta) bounds everything that has it."""

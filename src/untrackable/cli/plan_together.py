@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.cli.campaign_crowd import gateway_of
 from untrackable.cli.campaign_shown import when
 from untrackable.cli.campaign_times import first_moment, round_length
 from untrackable.cli.new_file import is_forced
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from untrackable.cli.question_file import QuestionFile
     from untrackable.planning.question_set import QuestionSet
     from untrackable.protocol.campaign import Campaign
+    from untrackable.protocol.crowd_declaration import Gateway
 
 _DIRECTORY = "directory"
 _OPTIONS = ("together", "campaigns", "as_json", "export")
@@ -77,16 +79,18 @@ def _plan(file: Path, folder: Path | None, output: ResultOutput, *, forced: bool
         if (end := first + every) <= time.time():
             raise ValueError(f"the first round would have ended at {when(end)}; give a later first")
         paths = {} if folder is None else _paths(folder, asked, forced=forced)
+        crowd = asked.shared.get("crowd_eps") is not None
+        gateway = _gateway(asked, crowd=crowd, needed=folder is not None)
         with progress() as told:
             found = plan_together(
                 asked.questions, progress=lambda what, done: told("planning", done), **asked.shared
             )
-        made = {
-            part.name: part.campaign().campaign(
-                question=asked.texts[part.name], first_round=first, round_seconds=every
-            )
-            for part in found.parts
-        }
+        made: dict[str, Campaign] = {}
+        if gateway is not None or not crowd:
+            for part in found.parts:
+                made[part.name] = part.campaign().campaign(
+                    question=asked.texts[part.name], first_round=first, round_seconds=every, gateway=gateway
+                )
         if len({campaign.id for campaign in made.values()}) < len(made):
             raise ValueError("two questions are the same, with the same text; leave out one")
         for campaign in made.values():
@@ -95,7 +99,7 @@ def _plan(file: Path, folder: Path | None, output: ResultOutput, *, forced: bool
     ids = {name: campaign.id for name, campaign in made.items()}
     output.give(
         words=lambda: _print(found, made, file, written),
-        data=lambda: {**question_set_words.as_json(found), "policy": _policy(found), "ids": ids, **written},
+        data=lambda: {**question_set_words.as_json(found), "ids": ids, **written},
         columns=lambda: columns_of(found),
     )
 
@@ -108,6 +112,18 @@ def _paths(folder: Path, asked: QuestionFile, *, forced: bool) -> dict[str, Path
     if not forced and (there := [path for path in found.values() if path.exists()]):
         raise ValueError(f"{there[0]} exists already; choose another folder, or give --force to replace it")
     return found
+
+
+def _gateway(asked: QuestionFile, *, crowd: bool, needed: bool) -> Gateway | None:
+    """The public keys for campaigns that rely on a crowd. A plan alone does not need them."""
+    if not crowd and asked.gateway is not None:
+        raise ValueError("gateway is for questions that rely on a crowd: give crowd_eps, too")
+    if crowd and needed and asked.gateway is None:
+        raise ValueError(
+            "campaigns that rely on a crowd need the public keys of the collector's gateway: add a line such as "
+            'gateway = "gateway.json", a file with what `untrackable gateway new KEYS --json` prints'
+        )
+    return None if asked.gateway is None else gateway_of(asked.gateway, needed=True)
 
 
 def _check_holds(campaign: Campaign) -> None:
@@ -136,25 +152,17 @@ def _write(made: dict[str, Campaign], paths: dict[str, Path]) -> dict[str, Any]:
     return {"files": {name: str(path) for name, path in paths.items()}, "directory": directory.digest}
 
 
-def _policy(found: QuestionSet) -> dict[str, float]:
-    """The limits that a client's policy must have at least."""
-    return {
-        "eps": found.eps,
-        "delta": found.delta,
-        "recognition": found.recognition,
-        "crowd_eps": found.eps,
-        "crowd_delta": found.delta,
-    }
-
-
 def _policy_words(found: QuestionSet) -> str:
     """Whether clients accept all campaigns by default, and what they would have to allow otherwise."""
-    higher = {name: limit for name, limit in _policy(found).items() if limit > DEFAULTS[name]}
-    if not higher:
+    higher = {name: limit for name, limit in found.policy().items() if limit > DEFAULTS[name]}
+    options = [f"--{name.replace('_', '-')} {limit:g}" for name, limit in higher.items()]
+    if found.budget.crowd_eps is not None:
+        options.append("--relay https://…")
+    if not options:
         return "Every client accepts all of them with its default policy, unless it answers other campaigns too."
-    options = " ".join(f"--{name.replace('_', '-')} {limit:g}" for name, limit in higher.items())
     return (
-        f"By default, clients do not allow that much. People have to allow it: `untrackable policy set {options}`"
+        "By default, clients do not allow that much. People have to allow it: "
+        f"`untrackable policy set {' '.join(options)}`"
     )
 
 

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
 
 _TIMES = ("every", "first")
-_BUDGET = ("eps", "delta", "recognition")
+_BUDGET = ("eps", "delta", "crowd_eps", "crowd_delta", "recognition")
 _EITHER = ("people", "rounds", "beta", "pooled", "changes", "one_value")
-_FOR_ALL = (*_BUDGET, *_EITHER, "places", "persistence", "one_network", *_TIMES)
-_CROWD = ("observer", "crowd_eps", "crowd_delta")
-"""Known to `untrackable plan`, and refused in words."""
+_FOR_ALL = (*_BUDGET, *_EITHER, "places", "persistence", "one_network", "gateway", *_TIMES)
 _ANSWERS = ("categories", "choices", "buckets", "encoding", "values", "bits", "strings")
 _OF_ONE = ("question", *_ANSWERS, "below", "above", "want", "error", "participation", *_EITHER)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -28,13 +26,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """What the file says: the demands on all questions and on each, the texts that are shown, and the times."""
+    """What the file says: the demands on all questions and on each, the texts that are shown, and the times.
+
+    `gateway` is a file with public keys, beside this one, for campaigns that rely on a crowd.
+    """
 
     shared: dict[str, Any]
     questions: dict[str, dict[str, Any]]
     texts: dict[str, str]
     every: str
     first: str | None
+    gateway: Path | None
 
 
 def read_questions(path: Path) -> QuestionFile:
@@ -50,14 +52,15 @@ def read_questions(path: Path) -> QuestionFile:
     listed = content.pop("questions", None)
     if not isinstance(listed, dict) or not all(isinstance(asked, dict) for asked in listed.values()):
         raise ValueError(f"{path} has no questions; begin each with a line such as [questions.smoking]")
-    _check_keys("", content, (*_FOR_ALL, *_CROWD), _FOR_ALL)
+    _check_keys("", content, _FOR_ALL, _FOR_ALL)
     times = {name: _text(name, content.pop(name)) for name in _TIMES if name in content}
+    keys = _text("gateway", content.pop("gateway")) if "gateway" in content else None
     questions: dict[str, dict[str, Any]] = {}
     texts: dict[str, str] = {}
     for name, asked in listed.items():
         if not _NAME.fullmatch(name):
             raise ValueError(f"question {name!r}: a name has letters, digits, - and _ only, because files have it")
-        _check_keys(f"question {name}: ", asked, (*_OF_ONE, *_FOR_ALL, *_CROWD), _OF_ONE)
+        _check_keys(f"question {name}: ", asked, (*_OF_ONE, *_FOR_ALL), _OF_ONE)
         if "question" not in asked:
             raise ValueError(f'question {name}: its text is missing; add a line such as question = "Do you smoke?"')
         texts[name] = _text(f"question {name}: question", asked.pop("question"))
@@ -65,13 +68,20 @@ def read_questions(path: Path) -> QuestionFile:
             questions[name] = _demands(asked)
         except (TypeError, ValueError, EncodingError) as error:
             raise ValueError(f"question {name}: {error}") from None
-    return QuestionFile(_demands(content), questions, texts, times.get("every", "1d"), times.get("first"))
+    return QuestionFile(
+        _demands(content),
+        questions,
+        texts,
+        times.get("every", "1d"),
+        times.get("first"),
+        None if keys is None else path.parent / keys,
+    )
 
 
 def _check_keys(where: str, given: dict[str, Any], known: tuple[str, ...], told: tuple[str, ...]) -> None:
     if wrong := [key for key in given if key not in known]:
         raise ValueError(f"{where}{wrong[0]} is not known; known are {', '.join(told)}")
-    if twice := [key for key in given if where and key in _TIMES]:
+    if twice := [key for key in given if where and key in ("gateway", *_TIMES)]:
         raise ValueError(f"{where}{twice[0]} is for all questions together, so give it once for all")
 
 

@@ -4,7 +4,7 @@ from untrackable.display.crowd_words import crowd_eps
 from untrackable.display.numbers import said, upper
 from untrackable.planning.plans import Option
 
-_HARDLY_PRIVATE = 10.0
+HARDLY_PRIVATE = 10.0
 """From this eps on, one answer can be 20,000 times as likely as another: words say that this protects little."""
 
 
@@ -18,7 +18,7 @@ def trust_words(option: Option) -> list[str]:
             _crowd_too(option),
         ]
     limit = "no limit was asked for" if option.goals.eps is None else f"at most {option.goals.eps:g} was asked for"
-    hardly = ", which is hardly any protection" if option.everlasting.lower > _HARDLY_PRIVATE else ""
+    hardly = ", which is hardly any protection" if option.everlasting.lower > HARDLY_PRIVATE else ""
     return [
         "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "
         f"which reads the reports. Then, {crowd_eps(option.in_crowd)}.",

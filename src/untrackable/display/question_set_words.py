@@ -4,6 +4,7 @@ from typing import Any
 
 from untrackable.display.attendance_words import participation_words
 from untrackable.display.numbers import as_dict, number, upper
+from untrackable.display.observer_words import HARDLY_PRIVATE
 from untrackable.display.plan_words import answered, promise
 from untrackable.planning.goals import AMONG, FOREVER
 from untrackable.planning.question_record import AsRecord
@@ -25,7 +26,7 @@ def cells(part: Part) -> tuple[str, ...]:
         part.option.name,
         "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
         answered(part.option),
-        number(goals.eps or 0.0),
+        number(goals.crowd_eps or goals.eps or 0.0),
         f"{about} {upper(part.error)}",
         "as small as possible" if part.wanted is None else f"≤ {number(part.wanted)}",
         "unknown" if part.alone is None else f"{about} {upper(part.alone)}",
@@ -35,19 +36,25 @@ def cells(part: Part) -> tuple[str, ...]:
 def caption(found: QuestionSet) -> str:
     """What the columns mean."""
     first = found.parts[0].goals
+    delta, where = (first.delta, "") if first.crowd_eps is None else (first.crowd_delta, " in the crowd")
     return (
-        f"eps: of this question's reports alone, at delta {first.delta:.3g} (upper); error: of a published figure "
-        "(upper); error alone: if the question had the whole budget and were the only one (upper)"
+        f"eps: of this question's reports by themselves{where}, at delta {delta:.3g} (upper); error: of a "
+        "published figure (upper); error alone: if the question had the whole budget and were the only one (upper)"
     )
 
 
 def sentences(found: QuestionSet) -> list[str]:
     """The answer first, then how the budget was divided, and what it is good for."""
+    budget = found.budget
+    where, delta, spent = "", budget.delta, found.spent_eps
+    if budget.crowd_eps is not None:
+        where, delta, spent = " in a crowd", budget.crowd_delta, found.spent_crowd_eps
     return [
-        f"All {len(found.parts)} questions fit into one budget of eps {number(found.eps)} and delta "
-        f"{found.delta:g}: a client that allows this accepts them together, in any order.",
-        f"Together they spend eps {upper(found.spent_eps)} (upper), as a client's ledger adds them up. The parts "
-        "may add up to more than the whole, because the noise in different reports is independent.",
+        f"All {len(found.parts)} questions fit into one budget of eps {number(budget.whole)} and delta {delta:g}"
+        f"{where}: a client that allows this accepts them together, in any order.",
+        f"Together they spend eps {upper(spent)}{where} (upper), as a client's ledger adds them up. The parts may "
+        "add up to more than the whole, because the noise in different reports is independent.",
+        *_trust(found),
         _division(found),
         *_attendance(found),
         *_record(found),
@@ -63,14 +70,28 @@ def _record(found: QuestionSet) -> list[str]:
     larger = [part.name for part in found.parts if errors[part.name] > part.error / _CLOSE]
     told = ", ".join(f"{name} ≤ {upper(error)}" for name, error in errors.items())
     as_one = (
-        "one campaign with a record of all answers, of which each report is about one, drawn anew. People attend "
-        f"once. The errors would be: {told} (upper)"
+        f"one campaign with a record of all answers, {found.record.reports}. People attend once. The errors would "
+        f"be: {told} (upper)"
     )
     if smaller and not larger:
         return [f"Better, if people can give all answers at once: {as_one}."]
     if not smaller:
         return [f"No better: {as_one}."]
     return [f"Better for {', '.join(smaller)}, and worse for {', '.join(larger)}: {as_one}."]
+
+
+def _trust(found: QuestionSet) -> list[str]:
+    """What has to be trusted in a crowd, and what is left if it must not be."""
+    budget = found.budget
+    if budget.crowd_eps is None:
+        return ["Nobody has to be trusted: this holds against a collector that knows which reports are whose."]
+    limit = "no limit was asked for" if budget.eps is None else f"at most {number(budget.eps)} was asked for"
+    hardly = ", which is hardly any protection" if found.spent_eps > HARDLY_PRIVATE else ""
+    return [
+        "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "
+        f"which reads the reports. If the two work together, all reports have eps {upper(found.spent_eps)} at "
+        f"delta {budget.delta:g} (upper){hardly}; {limit}."
+    ]
 
 
 def _division(found: QuestionSet) -> str:
@@ -108,15 +129,20 @@ def promises(found: QuestionSet) -> list[str]:
 
 
 def as_json(found: QuestionSet) -> dict[str, Any]:
-    """The whole answer as JSON; the campaign of each question as `untrackable campaign new --plan` takes it."""
+    """The whole answer as JSON, as `untrackable campaign new --plan … --part NAME` takes it."""
     return {
         "verdict": sentences(found),
-        "eps": found.eps,
-        "delta": found.delta,
+        "eps": found.budget.eps,
+        "delta": found.budget.delta,
+        "crowd_eps": found.budget.crowd_eps,
+        "crowd_delta": found.budget.crowd_delta,
         "recognition": found.recognition,
+        "policy": found.policy(),
         "spent_eps_upper": found.spent_eps,
+        "spent_crowd_eps_upper": found.spent_crowd_eps,
         "recognised_upper": found.recognised,
         "questions": {part.name: _part(part) for part in found.parts},
+        "campaigns": {part.name: part.campaign().to_json() for part in found.parts},
         "record": None if found.record is None else _as_record(found.record),
     }
 
@@ -129,6 +155,8 @@ def _part(part: Part) -> dict[str, Any]:
         "rounds": goals.rounds,
         "eps": goals.eps,
         "delta": goals.delta,
+        "crowd_eps": goals.crowd_eps,
+        "crowd_delta": goals.crowd_delta,
         "participation": str(goals.answered),
         "error_upper": part.error,
         "error_words": promise(goals),
@@ -136,7 +164,6 @@ def _part(part: Part) -> dict[str, Any]:
         "needed_eps_upper": part.needed_eps,
         "alone_error_upper": part.alone,
         "everlasting": as_dict(part.option.everlasting),
-        "campaign": part.campaign().to_json(),
     }
 
 

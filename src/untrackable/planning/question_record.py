@@ -1,6 +1,6 @@
-"""Several questions as one: a record of all answers, of which each report is about one, drawn anew.
+"""Several questions as one: a record of all answers, of which each report is about one or some, drawn anew.
 
-Such a campaign is attended once, and the whole budget is spent on reports each of which is about one question only.
+Such a campaign is attended once, and has the whole budget.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from untrackable.planning.forecast import errors, table_errors
 from untrackable.planning.goals import Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
+from untrackable.planning.shared_budget import SharedBudget
 from untrackable.planning.suitability import meeting
 from untrackable.protocol.campaign_draft import CampaignDraft
 
@@ -33,19 +34,32 @@ class AsRecord:
     mechanism: Mechanism
     errors: Mapping[str, float]
 
+    @property
+    def reports(self) -> str:
+        """What one report is about, in words."""
+        about = {"groups": "some of them together", "whole": "all of them together"}.get(self.name, "one of them")
+        return f"of which each report is about {about}{'' if self.name == 'whole' else ', drawn anew'}"
+
     def campaign(self) -> CampaignDraft:
         """The beginning of the campaign."""
         return draft(self.goals.replace(error=max(self.errors.values())), self.mechanism, b"")
 
 
-def as_record(questions: Mapping[str, Goals], *, eps: float, delta: float) -> AsRecord | None:
+def as_record(questions: Mapping[str, Goals], budget: SharedBudget) -> AsRecord | None:
     """The questions as one record with the whole budget; None if they do not fit into one, or no mechanism does."""
     record = _record(questions)
     if record is None:
         return None
     first = next(iter(questions.values()))
     asked = first.replace(
-        encoding=record, values=None, bits=None, eps=eps, delta=delta, error=None, participation=None
+        encoding=record,
+        values=None,
+        bits=None,
+        error=None,
+        participation=None,
+        delta=budget.delta,
+        crowd_delta=budget.crowd_delta,
+        **budget.demands(budget.whole),
     )
     found: list[tuple[float, AsRecord]] = []
     for entry in TABLES.values():

@@ -25,9 +25,9 @@ from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
 from untrackable.planning.plans import Option, option
 from untrackable.planning.question_record import AsRecord, as_record
-from untrackable.planning.rounding import counted
+from untrackable.planning.rounding import counted, shown_up
 from untrackable.planning.shared_attendance import answered_together
-from untrackable.planning.shared_budget import Asked, joint_account, largest_parts
+from untrackable.planning.shared_budget import Asked, SharedBudget, joint_account, largest_parts
 from untrackable.planning.solved_goals import Solved
 from untrackable.planning.suitability import meeting
 from untrackable.progress import Progress, no_progress
@@ -39,8 +39,7 @@ EITHER = ("people", "rounds", "beta", "pooled", "changes", "simultaneous")
 """Demands of one question, or of all that do not say otherwise."""
 FOR_ALL = ("places", "persistence", "one_network")
 """Demands that all questions have in common, beside the budget."""
-_BUDGET = ("eps", "delta", "recognition")
-_CROWD = ("observer", "crowd_eps", "crowd_delta")
+_BUDGET = ("eps", "delta", "crowd_eps", "crowd_delta", "recognition")
 
 _LARGEST_EPS = 3.9
 """At most e^3.9, about fifty times as often as by a guess, answers pick a person out of a crowd."""
@@ -78,27 +77,42 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionSet:
-    """Several questions that one client may answer within one budget of `eps`, `delta` and `recognition`.
+    """Several questions that one client may answer within one budget and one `recognition`.
 
-    `spent_eps` is what all of them together spend at `delta`, and `recognised` how often people are recognised
-    among 1,000 by all of them together. Both are computed as in a client's ledger (upper). `record` is the same
-    questions in one campaign, if they fit into one. It has the smaller errors if there are few rounds.
+    `spent_eps` is what all of them together spend at the budget's delta if somebody knows whose reports are whose,
+    `spent_crowd_eps` the same in a crowd, and `recognised` how often people are recognised among 1,000 by all of
+    them together. They are computed as in a client's ledger (upper). `record` is the same questions in one
+    campaign, if they fit into one. It has the smaller errors if there are few rounds.
     """
 
     parts: tuple[Part, ...]
-    eps: float
-    delta: float
+    budget: SharedBudget
     recognition: float
     spent_eps: float
+    spent_crowd_eps: float
     recognised: float
     record: AsRecord | None
+
+    def policy(self) -> dict[str, float]:
+        """The limits that a client's policy must have at least, to accept all of the campaigns."""
+        budget, crowded = self.budget, self.budget.crowd_eps is not None
+        alone = shown_up(self.spent_eps) if budget.eps is None else budget.eps
+        return {
+            "eps": alone,
+            "delta": budget.delta,
+            "recognition": self.recognition,
+            "crowd_eps": budget.whole,
+            "crowd_delta": budget.crowd_delta if crowded else budget.delta,
+        }
 
 
 def plan_together(
     questions: Mapping[str, Mapping[str, Any]],
     *,
-    eps: float = 1.0,
+    eps: float | None = None,
     delta: float = 1e-6,
+    crowd_eps: float | None = None,
+    crowd_delta: float = 1e-6,
     recognition: float = 0.002,
     progress: Progress = no_progress,
     **shared: Any,
@@ -109,42 +123,68 @@ def plan_together(
     with an `error` gets what that takes, and the rest is divided so that all others lose the same share of their
     accuracy. If all have an error, the rest makes all of them more accurate. Reports can never be linked.
 
+    The budget is `eps`, 1 unless it is given. With `crowd_eps`, that is divided, and all questions rely on a relay;
+    `eps` is then a limit for all of them together if relay and collector work together, if it is given.
+
     Example: plan_together({"smoking": {"values": 2}, "colour": {"values": 8}}, people=10**8, rounds=52)
     """
-    eps, delta = _checked_eps(eps), checks.open_probability("delta", delta)
-    common = {"eps": eps, "delta": delta / len(_checked(questions)), "recognition": recognition, **shared}
+    budget = _budget(eps, delta, crowd_eps, crowd_delta)
+    many = len(_checked(questions))
+    common = {
+        **budget.demands(budget.whole),
+        "delta": budget.delta / many,
+        "crowd_delta": budget.crowd_delta / many,
+        "recognition": recognition,
+        **shared,
+    }
     goals = {name: _goals(name, demands, shared, common) for name, demands in questions.items()}
-    last = len(goals) + 2
     progress("attendance", 0.0)
     salt = secrets.token_bytes(SHORTEST_SALT)
     asked: list[Asked] = []
     for name, answered in zip(goals, answered_together(list(goals.values())), strict=True):
-        progress(name, (len(asked) + 1) / last)
-        asked.append(Asked.best(name, answered.replace(eps=eps / math.sqrt(len(goals))), salt))
-    progress("budget", 1 - 1 / last)
-    record = as_record(goals, eps=eps, delta=delta)
+        progress(name, (len(asked) + 1) / (many + 2))
+        asked.append(Asked.best(name, answered, budget, budget.whole / math.sqrt(many), salt))
+    progress("budget", 1 - 1 / (many + 2))
+    record = as_record(goals, budget)
     try:
-        needed = [_needed_eps(question, eps) for question in asked]
-        parts = _divided(asked, needed, eps, delta)
+        needed = [_needed_eps(question) for question in asked]
+        parts = _divided(asked, needed, budget)
     except NoPlan as reason:
         raise NoPlan(f"{reason}{_record_helps(record, goals)}") from None
     joint = joint_account(asked, parts)
-    recognised = joint.recognition()
-    _check_accepted(joint, eps, delta)
-    if recognised > recognition:
-        raise NoPlan(f"all questions together would bring recognition to {at_most(recognised, 3)} (upper)")
+    _check_accepted(joint, budget, recognition)
     made = (
-        _part(question, part, need, _alone(question, goals[question.name].replace(delta=delta)))
+        _part(question, part, need, _alone(question, goals[question.name]))
         for question, part, need in zip(asked, parts, needed, strict=True)
     )
-    return QuestionSet(tuple(made), eps, delta, recognition, joint.spent_eps(eps, delta), recognised, record)
+    return QuestionSet(tuple(made), budget, recognition, *_spent(joint, budget), joint.recognition(), record)
 
 
-def _checked_eps(eps: float) -> float:
-    eps = checks.epsilon("eps", eps)
+def _spent(joint: JointAccount, budget: SharedBudget) -> tuple[float, float]:
+    """What all campaigns together spend, alone and in a crowd. Declared guarantees add up at most."""
+    declared = sum(charged.campaign.guarantee.eps for charged in joint.charges)
+    alone = joint.spent_eps(budget.eps or declared, budget.delta)
+    if budget.crowd_eps is None:
+        return alone, alone
+    return alone, joint.spent_crowd_eps(budget.crowd_eps, budget.crowd_delta)
+
+
+def _budget(eps: float | None, delta: float, crowd_eps: float | None, crowd_delta: float) -> SharedBudget:
+    delta, crowd_delta = (
+        checks.open_probability("delta", delta),
+        checks.open_probability("crowd_delta", crowd_delta),
+    )
+    if crowd_eps is None:
+        return SharedBudget(_checked_eps("eps", 1.0 if eps is None else eps), delta, None, crowd_delta)
+    limit = None if eps is None else checks.epsilon("eps", eps)
+    return SharedBudget(limit, delta, _checked_eps("crowd_eps", crowd_eps), crowd_delta)
+
+
+def _checked_eps(name: str, eps: float) -> float:
+    eps = checks.epsilon(name, eps)
     if eps > _LARGEST_EPS:
         raise ValueError(
-            f"eps must be at most {_LARGEST_EPS:g}, got {eps}: people would stand out by their answers"
+            f"{name} must be at most {_LARGEST_EPS:g}, got {eps}: people would stand out by their answers"
         )
     return eps
 
@@ -159,8 +199,6 @@ def _checked(questions: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping
 
 def _goals(name: str, demands: Mapping[str, Any], shared: Mapping[str, Any], common: Mapping[str, Any]) -> Goals:
     """The goals of one question with the whole eps, or an error that names the question."""
-    if crowd := [key for key in (*demands, *shared) if key in _CROWD]:
-        raise ValueError(f"several questions cannot rely on a crowd yet; leave out {crowd[0]}, or plan each alone")
     if wrong := [key for key in shared if key not in (*EITHER, *FOR_ALL)]:
         known = ", ".join((*_BUDGET, *EITHER, *FOR_ALL))
         raise ValueError(f"{wrong[0]} is not known for all questions together; known are {known}")
@@ -180,14 +218,14 @@ def _goals(name: str, demands: Mapping[str, Any], shared: Mapping[str, Any], com
     return goals
 
 
-def _needed_eps(question: Asked, eps: float) -> float | None:
+def _needed_eps(question: Asked) -> float | None:
     """The smallest eps for the error that is wanted; None if none is. `NoPlan` if the whole eps is not enough."""
     wanted = question.goals.error
     if wanted is None:
         return None
-    found = question.needed_eps(wanted, eps)
+    found = question.needed_eps(wanted)
     if found is None:
-        raise _inaccurate(question, eps, wanted, "even if it had all of eps, ")
+        raise _inaccurate(question, question.budget.whole, wanted, "even if it had all of eps, ")
     return found
 
 
@@ -205,16 +243,16 @@ def _inaccurate(question: Asked, part: float, wanted: float, when: str = "") -> 
     return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. What helps: {helped}.")
 
 
-def _divided(asked: Sequence[Asked], needed: Sequence[float | None], eps: float, delta: float) -> list[float]:
+def _divided(asked: Sequence[Asked], needed: Sequence[float | None], budget: SharedBudget) -> list[float]:
     """The eps of each question. `NoPlan` if the budget is too small for them together."""
     demanding = [question for question, need in zip(asked, needed, strict=True) if need is not None]
     needs = [need for need in needed if need is not None]
     if len(needs) == len(asked):
-        parts = largest_parts(asked, needs, [None] * len(asked), eps=eps, delta=delta)
+        parts = largest_parts(asked, needs, [None] * len(asked), budget)
     else:
-        parts = largest_parts(asked, [eps] * len(asked), needed, eps=eps, delta=delta)
+        parts = largest_parts(asked, [budget.whole] * len(asked), needed, budget)
     if parts is None or any(part < need for part, need in zip(parts, needed, strict=True) if need is not None):
-        raise _too_much(demanding, needs, eps, delta)
+        raise _too_much(demanding, needs, budget)
     for question, part in zip(asked, parts, strict=True):
         wanted = question.goals.error or USABLE_ERROR
         if question.at(part).error > wanted:
@@ -222,21 +260,22 @@ def _divided(asked: Sequence[Asked], needed: Sequence[float | None], eps: float,
     return parts
 
 
-def _too_much(asked: Sequence[Asked], needs: Sequence[float], eps: float, delta: float) -> NoPlan:
+def _too_much(asked: Sequence[Asked], needs: Sequence[float], budget: SharedBudget) -> NoPlan:
     """The errors that are wanted need more than the whole budget; what would help."""
-    together = joint_account(asked, needs).spent_eps(eps, delta)
+    alone, hidden = _spent(joint_account(asked, needs), budget)
+    together, name = (alone, "eps") if budget.crowd_eps is None else (hidden, "crowd_eps")
     told = (
-        f"the errors that are asked for need eps {at_most(together, 3)} together (upper), and the budget is eps "
-        f"{eps:g}."
+        f"the errors that are asked for need {name} {at_most(together, 3)} together (upper), and the budget is "
+        f"{name} {budget.whole:g}."
     )
-    parts = largest_parts(asked, needs, [None] * len(asked), eps=eps, delta=delta) if len(asked) > 1 else None
+    parts = largest_parts(asked, needs, [None] * len(asked), budget) if len(asked) > 1 else None
     if parts is None:
         return NoPlan(f"{told} Ask for larger errors, more people, fewer rounds or fewer questions.")
     found = zip(asked, parts, strict=True)
     times = max(question.at(part).error / (question.goals.error or 1.0) for question, part in found)
     return NoPlan(
-        f"{told} With eps {eps:g}, they would be {at_most(times, 3)} times as large as asked for. About "
-        f"{at_most(times**2, 3)} times as many people would be enough."
+        f"{told} With {name} {budget.whole:g}, they would be {at_most(times, 3)} times as large as asked for. "
+        f"About {at_most(times**2, 3)} times as many people would be enough."
     )
 
 
@@ -248,30 +287,35 @@ def _record_helps(record: AsRecord | None, questions: Mapping[str, Goals]) -> st
         return ""
     told = ", ".join(f"{name} ±{at_most(error, 3)}" for name, error in record.errors.items())
     return (
-        f" In one campaign with a record of all answers, each report is about one question, drawn anew. That would "
-        f"be accurate enough: {told} (upper). Plan it with an encoding of the type record."
+        f" One campaign would be accurate enough, with a record of all answers, {record.reports}: {told} (upper). "
+        "Plan it with an encoding of the type record."
     )
 
 
-def _check_accepted(joint: JointAccount, eps: float, delta: float) -> None:
+def _check_accepted(joint: JointAccount, budget: SharedBudget, recognition: float) -> None:
     """Nothing is planned that a client would refuse: each campaign by itself, and all of them together."""
     problems = [
         f"{charged.campaign.question}: {problem}"
         for charged in joint.charges
         for problem in client_check.recompute(charged.campaign).problems
     ]
-    if joint.delta(eps) > delta:
+    if budget.excess(joint) > 0:
         problems.append("all campaigns together would spend more than the budget")
     if joint.tracking_delta(0.0) > 0:
         problems.append("reports could be linked")
+    if joint.recognition() > recognition:
+        problems.append("people would be recognised more often than is tolerable")
     if problems:
         raise NoPlan(f"a client would not accept these campaigns: {'; '.join(problems)}")
 
 
 def _alone(question: Asked, goals: Goals) -> float | None:
     """The error with the whole budget, and a participation for this question only (upper)."""
+    budget = question.budget
     try:
-        settled = with_participation(question.entry, goals)
+        settled = with_participation(
+            question.entry, goals.replace(delta=budget.delta, crowd_delta=budget.crowd_delta)
+        )
         mechanism, _ = meeting(question.entry, settled)
     except Unsuitable:
         return None

@@ -19,16 +19,59 @@ from untrackable.planning.goals import Goals
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.suitability import meeting
 from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
 from untrackable.theory.monotone_search import smallest_real
 
 _DIGITS = 4
 """The significant digits of a declared eps."""
-_STEPS = 11
-"""How often the interval of the common factor is halved."""
 _SMALLEST = 2.0**-10
 """The smallest part of the whole eps that a question gets."""
 _CLOSE = 1e-3
 _DAY = 86_400
+_GATEWAY = Gateway((GatewayKey(bytes.fromhex(f"010020{'00' * 31}09000400010001"), 1),))
+"""Stands for the keys of a campaign that relies on a crowd, while they do not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBudget:
+    """What all questions together may reveal, to somebody who knows whose reports are whose.
+
+    With `crowd_eps`, the budget is for a collector that does not know it, and `eps` is a limit for the case that
+    relay and collector work together; None if there is none.
+    """
+
+    eps: float | None
+    delta: float
+    crowd_eps: float | None = None
+    crowd_delta: float = 1e-6
+
+    @property
+    def whole(self) -> float:
+        """The eps that is divided."""
+        return self.crowd_eps or self.eps or 0.0
+
+    def demands(self, part: float) -> dict[str, float | None]:
+        """The privacy of a question that gets this part of the eps; of a limit, it gets the same share."""
+        if self.crowd_eps is None:
+            return {"eps": part}
+        limit = None if self.eps is None else rounded(self.eps * part / self.crowd_eps, _DIGITS, "down")
+        return {"crowd_eps": part, "eps": limit}
+
+    def excess(self, joint: JointAccount) -> float:
+        """How far all campaigns together are above it, as a client's ledger adds them up; at most 0 if they fit.
+
+        ln(delta) is about -c/eps². So on this scale, a part that is 1 % larger is about 0.01 higher.
+        """
+        found = [-math.inf]
+        if self.eps is not None:
+            found.append(_log_ratio(joint.delta(self.eps), self.delta))
+        if self.crowd_eps is not None:
+            found.append(_log_ratio(joint.crowd_delta(self.crowd_eps), self.crowd_delta))
+        return max(found)
+
+
+def _log_ratio(delta: float, limit: float) -> float:
+    return math.log(delta / limit) / (2 * math.log(1 / limit)) if delta else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +84,26 @@ class Setting:
     error: float
 
     def campaign(self, question: str, salt: bytes) -> Campaign:
-        """A campaign of it, to compute what it reveals. Its times play no part in that."""
+        """A campaign of it, to compute what it reveals. Its times and keys play no part in that."""
         made = draft(self.goals, self.mechanism, salt)
-        return made.campaign(question=question, first_round=0, round_seconds=_DAY)
+        gateway = None if self.goals.crowd_eps is None else _GATEWAY
+        return made.campaign(question=question, first_round=0, round_seconds=_DAY, gateway=gateway)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question and the mechanism that suits it best. `goals` lack nothing but their part of eps."""
+    """One question and the mechanism that suits it best. `goals` lack nothing but their part of the budget."""
 
     name: str
     entry: Entry
     goals: Goals
+    budget: SharedBudget
     salt: bytes
 
     @staticmethod
-    def best(name: str, goals: Goals, salt: bytes) -> "Asked":
-        """With the mechanism whose error is smallest at the eps of the goals, of those that nobody can follow."""
+    def best(name: str, goals: Goals, budget: SharedBudget, part: float, salt: bytes) -> "Asked":
+        """With the mechanism whose error is smallest at this part, of those whose reports cannot be linked."""
+        goals = goals.replace(**budget.demands(part))
         found: list[tuple[float, int, Asked]] = []
         reasons: list[str] = []
         for entry in _entries(goals).values():
@@ -68,18 +114,19 @@ class Asked:
                 continue
             # One report cannot be linked to another. But a campaign declares what two would reveal.
             if draft(goals, mechanism, salt).guarantee.tracking_delta == 0:
-                asked = Asked(name, entry, goals, salt)
-                found.append((asked.at(goals.eps or 1.0).error, len(found), asked))
+                asked = Asked(name, entry, goals, budget, salt)
+                found.append((asked.at(part).error, len(found), asked))
         if not found:
             raise NoPlan(f"question {name}: no mechanism meets the goals. {' '.join(dict.fromkeys(reasons))}")
         return min(found)[2]
 
-    def at(self, eps: float) -> Setting:
-        """The mechanism that spends this eps."""
-        return _setting(self.entry.name, self.goals.replace(eps=eps))
+    def at(self, part: float) -> Setting:
+        """The mechanism that spends this part of the eps."""
+        return _setting(self.entry.name, self.goals.replace(**self.budget.demands(part)))
 
-    def needed_eps(self, wanted: float, most: float) -> float | None:
-        """The smallest eps at which the error is as small as wanted; None if `most` is not enough."""
+    def needed_eps(self, wanted: float) -> float | None:
+        """The smallest eps at which the error is as small as wanted; None if the whole eps is not enough."""
+        most = self.budget.whole
 
         def excess(eps: float) -> float:
             return math.log(self.at(eps).error / wanted)
@@ -117,13 +164,13 @@ def joint_account(asked: Sequence[Asked], parts: Sequence[float]) -> JointAccoun
 
 
 def largest_parts(
-    asked: Sequence[Asked], weights: Sequence[float], fixed: Sequence[float | None], *, eps: float, delta: float
+    asked: Sequence[Asked], weights: Sequence[float], fixed: Sequence[float | None], budget: SharedBudget
 ) -> list[float] | None:
     """The eps of each question: fixed, or else its weight times the largest factor that the budget allows.
 
     None if the budget does not even allow a tiny factor.
     """
-    most = min(eps / weight for weight, kept in zip(weights, fixed, strict=True) if kept is None)
+    most = min(budget.whole / weight for weight, kept in zip(weights, fixed, strict=True) if kept is None)
 
     def parts(factor: float) -> list[float]:
         return [
@@ -131,16 +178,12 @@ def largest_parts(
             for weight, kept in zip(weights, fixed, strict=True)
         ]
 
-    def fits(factor: float) -> bool:
-        return joint_account(asked, parts(factor)).delta(eps) <= delta
+    def excess(smaller: float) -> float:
+        return budget.excess(joint_account(asked, parts(most / smaller)))
 
-    if fits(most):
-        return parts(most)
-    # Losses add up at most, so an even share mostly fits.
-    low, high = next((low for low in (most / len(asked), most * _SMALLEST) if fits(low)), None), most
-    if low is None:
+    try:
+        # Losses of independent reports add up in squares.
+        found = smallest_real(excess, math.sqrt(len(asked)), low=1.0, high=1 / _SMALLEST, close=_CLOSE / 2)
+    except ValueError:
         return None
-    for _ in range(_STEPS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return parts(low)
+    return parts(most / found)
