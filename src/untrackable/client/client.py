@@ -97,7 +97,7 @@ class Client(Member):
         state = State.new(self.campaign, value, first, system)
         settled = first - 1 if self.one_network else None
         joined = ledger.joined(self.campaign, Life(state.life, first, last, first - 1, settled=settled))
-        joined.check(self.policy)
+        joined.check(self.policy, ledger)
         # The old state belongs to a life that is over.
         if before is not None:
             self.folder.remove(saved_state.name(self._id))
