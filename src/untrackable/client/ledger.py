@@ -126,22 +126,25 @@ class Ledger:
             ledger = ledger.marked(name, begun).attempted(name, begun)
         return ledger
 
-    def check(self, policy: Policy) -> tuple[float, float]:
+    def check(self, policy: Policy, before: "Ledger | None" = None) -> tuple[float, float]:
         """Delta and tracking delta of all campaigns together (upper).
 
         It is an error if they, or delta in a crowd, or the recognition of all campaigns together, exceed the
-        policy.
+        policy. The error says what the ledger `before` this campaign had spent.
         """
         joint = self.joint
         delta = joint.delta(policy.eps)
         tracking = joint.tracking_delta(policy.gamma)
         if delta > policy.delta:
-            spent = joint.spent_eps(policy.eps, policy.delta)
+            spent = f"{at_most(joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
+            if before is not None:
+                spent += f", and before this one {at_most(before.joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
-                f"they would spend eps {at_most(spent, 3)} (upper); `untrackable policy show` "
-                f"says what is spent. A campaign with fewer rounds or a smaller eps takes less{self._who()}"
+                f"they would spend eps {spent}; `untrackable policy show` says what is spent. A campaign with fewer "
+                "rounds or a smaller eps takes less. Only you can raise your budget, if you mean it: `untrackable "
+                f"policy set --eps …`{self._who()}"
             )
         hidden = joint.crowd_delta(policy.crowd_eps)
         if hidden > policy.crowd_delta:
@@ -176,7 +179,7 @@ class Ledger:
             return ""
         return (
             ". This is about somebody who knows which reports are yours, as relay and collector do together. "
-            "If you trust these not to work together, raise it: `untrackable policy set --eps …`"
+            "You may raise it if you trust these not to work together"
         )
 
     @property

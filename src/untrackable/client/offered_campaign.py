@@ -37,7 +37,7 @@ def accepted_life(ledger: Ledger, campaign: Campaign, policy: Policy, now: float
     if problems:
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     life = ledger.next_life(campaign, now, one_network=one_network)
-    ledger.joined(campaign, life).check(policy)
+    ledger.joined(campaign, life).check(policy, ledger)
     return life
 
 
