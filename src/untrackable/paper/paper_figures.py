@@ -47,9 +47,9 @@ def _worst_case(directory: Path) -> Path:
 
 
 def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
-    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
+    figure = Figure(figsize=(6.2, 8.4), layout="constrained")
+    first, second = figure.subplots(2, 1, sharex=True)
+    for axes, level, name in ((first, 0.5, "median"), (second, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
         reports = [p.reports for p in mine]
         for brackets, color, label in (
@@ -63,7 +63,9 @@ def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
             reports,
             [p.plotted[0] for p in mine],
             yerr=[[p.plotted[0] - p.plotted[1] for p in mine], [p.plotted[2] - p.plotted[0] for p in mine]],
-            fmt=".",
+            fmt="s",
+            mfc="none",
+            ms=9,
             capsize=3,
             color=_PAPER,
             label="as published, 95 % interval",
@@ -73,12 +75,12 @@ def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
             [p.sampled.sampled for p in mine],
             "x",
             color="black",
-            ms=4,
+            ms=6,
             label="signed, 10,000 draws (sampled)",
         )
-        axes.set(xlabel="reports", title=f"RAPPOR: {name} of τ")
+        axes.set(ylabel="trackability τ", ylim=(0, None), title=f"RAPPOR: {name} of τ")
         _finish(axes)
-    left.set(ylabel="trackability τ", ylim=(0, None))
+    second.set(xlabel="reports")
     return save_figure(figure, directory / "rappor-percentiles.png")
 
 
