@@ -4,11 +4,18 @@ The full engine and a client bound the same thing, each from above, and neither 
 is declared must hold for both.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar
 
 from untrackable.brackets import rounded
+from untrackable.mechanisms.demands import Budget, CrowdBudget
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.tables_catalogue import best_deck
+from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.mechanisms.wrappers.dealt_budget import with_eps
 from untrackable.protocol.crowd_declaration import CrowdGuarantee
 from untrackable.theory.integer_losses import STEPS
 
@@ -42,11 +49,38 @@ def crowd_deck(
     )
     if alone is not None and deck.privacy(participation=participation).delta(alone[0]).upper > alone[1]:
         deck = Deck.for_budget(bits=bits, slots=rounds, eps=alone[0], delta=alone[1], participation=participation)
+    return _confirmed(
+        deck,
+        lambda one: Deck(bits=bits, slots=rounds, eps_report=_QUIETER * one.eps_report, width=one.width),
+        crowd,
+        participation,
+    )
+
+
+def crowd_tables_deck(budget: Budget, crowd: CrowdGuarantee) -> Dealt:
+    """The deck for tables of parts of a value, as `crowd_deck` for whole values. The budget says what is asked."""
+    hidden = CrowdBudget(eps=crowd.eps, delta=crowd.delta, people=crowd.people)
+    deck = best_deck(replace(budget, crowd=hidden))
+    return _confirmed(
+        deck,
+        lambda one: Dealt(with_eps(one.base, _QUIETER * one.base.eps), one.slots),  # type: ignore[attr-defined]
+        crowd,
+        budget.participation,
+    )
+
+
+_AnyDeck = TypeVar("_AnyDeck", bound=Mechanism)
+
+
+def _confirmed(
+    deck: _AnyDeck, quieter: Callable[[_AnyDeck], _AnyDeck], crowd: CrowdGuarantee, participation: Fraction
+) -> _AnyDeck:
+    """The deck, or a quieter one, whose guarantee in a crowd a client can confirm."""
     for _ in range(_MOST_TRIES):
         law = deck.integer_crowd(people=crowd.people, participation=participation)
         if law is not None and law.delta(crowd.eps) <= crowd.delta:
             return deck
-        deck = Deck(bits=bits, slots=rounds, eps_report=_QUIETER * deck.eps_report, width=deck.width)
+        deck = quieter(deck)
     raise ValueError("no deck was found whose guarantee in a crowd a client can confirm; choose other numbers")
 
 

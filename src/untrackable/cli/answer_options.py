@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from untrackable.encodings.encoding import Encoding
+    from untrackable.mechanisms.demands import Budget
     from untrackable.mechanisms.interface import Mechanism
 
 NO_ANSWERS = (
@@ -36,19 +37,44 @@ def encoding_of(
 
 
 def mechanism_for(
-    given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float, participation: Fraction
+    given: str | None,
+    encoding: Encoding,
+    rounds: int,
+    eps: float,
+    delta: float,
+    participation: Fraction,
+    people: int,
 ) -> Mechanism:
     """The mechanism that is given as JSON, or the deck for these answers that spends the budget."""
     from untrackable.mechanisms.inner_product.deck import Deck
     from untrackable.mechanisms.registry import from_json
 
     if given is None and encoding.asked is not None:
-        from untrackable.mechanisms.local.views import Views
-        from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+        from untrackable.mechanisms.tables_catalogue import best_deck
 
-        base = Views(bits=encoding.bits, views=encoding.asked.views, eps=1.0)
-        return dealt_for_budget(base, slots=rounds, eps=eps, delta=delta, participation=participation)
+        return best_deck(tables_budget(encoding, rounds, eps, delta, participation, people))
     if given is None:
         return Deck.for_budget(bits=encoding.bits, slots=rounds, eps=eps, delta=delta, participation=participation)
     found: Mechanism = read_json("--mechanism", given, from_json)
     return found
+
+
+def tables_budget(
+    encoding: Encoding, rounds: int, eps: float, delta: float, participation: Fraction, people: int
+) -> Budget:
+    """What a deck for the tables that are asked for is set for."""
+    from untrackable.mechanisms.demands import Budget
+
+    asked = encoding.asked
+    if asked is None:
+        raise TypeError("the encoding must ask for tables")
+    return Budget(
+        values=encoding.values,
+        eps=eps,
+        delta=delta,
+        reports=rounds,
+        people=people,
+        participation=participation,
+        views=asked.views,
+        shown=asked.shown,
+    )

@@ -55,6 +55,7 @@ def campaign() -> None:
     metavar="JSON|FILE",
     help="Use what `untrackable plan --json` printed.",
 )
+@click.option("--part", metavar="NAME", help="The part of a plan for several campaigns.")
 @click.option("--rounds", type=click.IntRange(min=1), help="How often to ask; needed without --plan.")
 @click.option(
     "--every", default="1d", show_default=True, metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w."
@@ -104,6 +105,7 @@ def new(
     listed: Path | None,
     encoding_json: str | None,
     planned: str | None,
+    part: str | None,
     rounds: int | None,
     every: str,
     first: str | None,
@@ -165,8 +167,10 @@ def new(
             question, ready, encoding_of(categories, choices, listed, encoding_json)
         )
         if planned is not None:
-            draft = _planned(planned, encoding)
+            draft = _planned(planned, part, encoding)
         else:
+            if part is not None:
+                raise ValueError("--part is for a --plan for several campaigns")
             if encoding is None:
                 raise ValueError(NO_ANSWERS)
             if rounds is None:
@@ -174,20 +178,20 @@ def new(
             attending = attendance_of(participation, recognition, places, persistence, one_network, rounds=rounds)
             crowd = crowd_of(crowd_people, crowd_eps, crowd_delta)
             gateway_of(keys, needed=crowd is not None)
-            if crowd is not None and encoding.asked is not None:
-                raise ValueError("several answers at once cannot rely on a crowd yet: leave out --crowd-people")
             if crowd is not None and mechanism_json is None:
                 mechanism, eps = crowd_mechanism(
                     crowd,
                     crowd_share,
-                    bits=encoding.bits,
+                    encoding=encoding,
                     rounds=rounds,
                     delta=delta,
                     eps=eps,
                     participation=attending.participation,
                 )
             else:
-                mechanism = mechanism_for(mechanism_json, encoding, rounds, eps, delta, attending.participation)
+                mechanism = mechanism_for(
+                    mechanism_json, encoding, rounds, eps, delta, attending.participation, people or _PEOPLE
+                )
             declared = Guarantee(
                 eps=eps,
                 delta=delta,
@@ -326,7 +330,7 @@ def read_directory(file: Path) -> Any:
         raise click.ClickException(f"{file}: {error}") from None
 
 
-def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
+def _planned(given: str, part: str | None, encoding: Encoding | None) -> CampaignDraft:
     """The draft of a plan, with the encoding that is given, if any."""
     source = click.get_current_context().get_parameter_source
     attendance = ("participation", "recognition", "places", "persistence", "one_network")
@@ -340,7 +344,9 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
         from untrackable.errors import CampaignError
         from untrackable.protocol.campaign_draft import CampaignDraft
 
-        if isinstance(document, dict) and "campaign" in document:
+        if part is not None:
+            document = _part_of(document, part)
+        elif isinstance(document, dict) and "campaign" in document:
             document = document["campaign"]
             if document is None:
                 raise ValueError("no mechanism meets the goals of this plan, so it has no campaign")
@@ -358,6 +364,16 @@ def _planned(given: str, encoding: Encoding | None) -> CampaignDraft:
 
     found: CampaignDraft = read_json("--plan", given, drafted)
     return found
+
+
+def _part_of(document: Any, part: str) -> Any:
+    """The campaign of one table in a plan for several campaigns."""
+    parts = document.get("campaigns") if isinstance(document, dict) else None
+    if not isinstance(parts, dict):
+        raise ValueError("this plan is for one campaign; leave out --part")  # noqa: TRY004
+    if part not in parts:
+        raise ValueError(f"--part must be one of: {'; '.join(parts)}")
+    return parts[part]
 
 
 def _length(given: str) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from untrackable.cli.answer_options import tables_budget
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
+    from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
 
@@ -92,19 +96,24 @@ def crowd_mechanism(
     crowd: CrowdGuarantee,
     share: float,
     *,
-    bits: int,
+    encoding: Encoding,
     rounds: int,
     delta: float,
     eps: float,
     participation: Fraction,
 ) -> tuple[Mechanism, float]:
     """The deck for a crowd, and the eps that it keeps alone, which is `eps` if that was asked for."""
-    from untrackable.accounting.crowd_deck import alone_eps, crowd_deck
+    from untrackable.accounting.crowd_deck import alone_eps, crowd_deck, crowd_tables_deck
 
     source = click.get_current_context().get_parameter_source("eps")
     asked = source is not click.core.ParameterSource.DEFAULT
+    deck: Mechanism
+    if encoding.asked is not None:
+        budget = tables_budget(encoding, rounds, eps if asked else math.inf, delta, participation, crowd.people)
+        deck = crowd_tables_deck(budget, crowd)
+        return deck, eps if asked else alone_eps(deck, rounds=rounds, delta=delta, participation=participation)
     deck = crowd_deck(
-        bits=bits,
+        bits=encoding.bits,
         rounds=rounds,
         crowd=crowd,
         participation=participation,

@@ -25,7 +25,10 @@ from untrackable.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from untrackable.planning.plans import Plan
+    from untrackable.planning.ways_to_ask import Compared
 
 
 class Rounds(click.ParamType):  # type: ignore[type-arg]
@@ -132,6 +135,8 @@ def plan(
     is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
     if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
         raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
+    if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
+        raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
     again = _again(
         {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value},
         choices,
@@ -166,7 +171,7 @@ def plan(
         _print(found, again)
         if html is not None:
             echo(f"wrote {html}")
-    if not found.options:
+    if not found.options and not found.separately:
         raise click.exceptions.Exit(1)
 
 
@@ -192,14 +197,21 @@ def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
     return words
 
 
-def _next(again: list[str], width: int, *, crowd: bool) -> list[str]:
+def _next(again: list[str], width: int, found: Plan) -> list[str]:
     """The commands that make a campaign of the plan, broken to the width of the terminal."""
     planned = ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"]
     made = ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"']
-    commands = [planned, made]
+    crowd = found.goals.crowd_eps is not None
+    gateway = ["--gateway", "gateway.json"] if crowd else []
+    commands = [planned, [*made, *gateway]]
+    if found.separately:
+        commands = [planned]
+        parts = list(found.campaigns())
+        commands += [[*made, "--part", shlex.quote(name), *gateway] for name in parts[:1]]
+        commands += [["…", "and", "so", "on,", "each", "with", "its", "own", "file:", f"{len(parts)} parts"]]
     if crowd:
         keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
-        commands = [planned, keys, [*made, "--gateway", "gateway.json"]]
+        commands.insert(1, keys)
     return [line for words in commands for line in _broken(words, width)]
 
 
@@ -247,14 +259,39 @@ def _print(found: Plan, again: list[str]) -> None:
             console.print("\nParameters:")
             for option in found.options:
                 console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
-        console.print("\nThe recommended mechanism as the beginning of a campaign:")
-        console.print_json(strict_json.write(found.campaign().to_json()))
-        console.print("\nTo make a whole campaign of it:")
-        for line in _next(again, console.width, crowd=found.goals.crowd_eps is not None):
+        if not found.separately:
+            console.print("\nThe recommended mechanism as the beginning of a campaign:")
+            console.print_json(strict_json.write(found.campaign().to_json()))
+    if found.options or found.separately:
+        console.print(f"\nTo make {'whole campaigns' if found.separately else 'a whole campaign'} of it:")
+        for line in _next(again, console.width, found):
             console.print(line, markup=False, soft_wrap=True)
+    if found.compared is not None:
+        console.print("\nWays to ask for the same:")
+        console.print(_ways_table(found.compared))
     console.print()
     for names, why in plan_words.refusals(found):
         console.print(f"[dim]{names}: {why}[/dim]")
+
+
+def _ways_table(compared: Compared) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from untrackable.display import way_words
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 2, 0, 0),
+        show_edge=False,
+        caption=way_words.caption(compared),
+        caption_justify="left",
+    )
+    for name in way_words.COLUMNS:
+        table.add_column(name, justify="right" if name in way_words.COLUMNS[1:3] else "left", overflow="fold")
+    for row in way_words.ways(compared):
+        table.add_row(*row)
+    return table
 
 
 def _answer_column(found: Plan) -> list[int]:

@@ -28,8 +28,17 @@ def as_json(plan: Plan) -> dict[str, Any]:
             for r in plan.refusals
         ],
         "published": as_dict(plan.published),
+        "ways": None if plan.compared is None else [way._asdict() for way in plan.compared.ways],
         "campaign": plan.campaign().to_json() if plan.options else None,
+        "campaigns": _campaigns(plan),
     }
+
+
+def _campaigns(plan: Plan) -> dict[str, Any] | None:
+    """The campaign of each table, where several campaigns are recommended."""
+    if not plan.separately:
+        return None
+    return {name: draft.to_json() for name, draft in plan.campaigns().items()}
 
 
 def _option(option: Option) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from importlib import resources
 from typing import Any
 
 from untrackable.auditing.following import followed_beside
-from untrackable.display import plan_json, plan_page_words, plan_words
+from untrackable.display import plan_json, plan_page_words, plan_words, way_words
 from untrackable.display.chart_theme import NEUTRAL, Key, Series, Spec, chart_spec, line_series
 from untrackable.display.crowd_chart import crowd_chart
 from untrackable.display.following_chart import following_chart
@@ -16,18 +16,20 @@ from untrackable.planning.other_crowds import other_crowds
 from untrackable.planning.participation_curve import participation_curve
 from untrackable.planning.plans import Plan
 from untrackable.planning.slider_grids import Grids, grids
+from untrackable.planning.ways_to_ask import Compared
 from untrackable.progress import Progress, no_progress
 
 with extra("plots"):
     import altair as alt
 
 _LIMIT = Series("tolerable limit", NEUTRAL, (5, 4))
+_CAPTIONS = plan_page_words.CROWD_CAPTIONS | plan_page_words.ATTENDANCE_CAPTIONS
 
 
 def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) -> str:
     """The page of a plan; `command` makes it again."""
-    if plan.goals.crowd_eps is not None:
-        return _crowd_page(plan, command)
+    if plan.goals.crowd_eps is not None or plan.goals.asked is not None:
+        return _page_without_sliders(plan, command)
     if plan.goals.want != "frequencies":
         raise ValueError("a page's charts are of frequencies: leave it out where quantiles or a mean are wanted")
     found = grids(plan, progress)
@@ -63,18 +65,21 @@ def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) 
     )
 
 
-def _crowd_page(plan: Plan, command: list[str]) -> str:
-    """The page of a plan for the crowd. It has no sliders, because every setting takes seconds."""
-    best = plan.recommended
+def _page_without_sliders(plan: Plan, command: list[str]) -> str:
+    """The page of a plan for the crowd, or for several answers at once, where every setting takes seconds."""
+    best, crowd = plan.recommended, plan.goals.crowd_eps is not None
     specs: dict[str, Spec] = {}
-    if best is not None:
+    if best is not None and not crowd:
+        curve = participation_curve(best)
+        specs |= participation_charts(best, curve) if curve else {}
+    if best is not None and crowd:
         specs["crowd"] = crowd_chart(best, other_crowds(best))
         if best.goals.discovered is None:
             specs["following"] = following_chart(followed_beside(best.name, best.mechanism))
     return chart_page(
-        title="Which mechanism, with which parameters, in the crowd?",
+        title=f"Which mechanism, with which parameters{', in the crowd' * crowd}?",
         lead=plan_words.verdict(plan),
-        pictures=[(name, *plan_page_words.CROWD_CAPTIONS[name]) for name in specs],
+        pictures=[(name, *_CAPTIONS[name]) for name in specs],
         specs=specs,
         tables=_tables(plan),
         missing=dict(plan_words.refusals(plan)),
@@ -90,12 +95,20 @@ def _crowd_page(plan: Plan, command: list[str]) -> str:
 
 def _tables(plan: Plan) -> list[tuple[Any, ...]]:
     """The options. The error of one round has a column only where a figure pools several."""
+    compared = [] if plan.compared is None else [_ways(plan.compared)]
     if not plan.options:
-        return []
+        return compared
     pooled = plan.goals.pooled > 1
     kept = [i for i, column in enumerate(plan_words.COLUMNS) if pooled or column != "error of one round"]
     rows = [tuple(plan_words.cells(option)[i] for i in kept) for option in plan.options]
-    return [("Mechanisms that meet the goals", tuple(plan_words.COLUMNS[i] for i in kept), [("", rows)])]
+    columns = tuple(plan_words.COLUMNS[i] for i in kept)
+    return [("Mechanisms that meet the goals", columns, [("", rows)]), *compared]
+
+
+def _ways(compared: Compared) -> tuple[Any, ...]:
+    """The ways to ask for several answers at once."""
+    heading = f"Ways to ask for the same ({way_words.caption(compared)})"
+    return heading, way_words.COLUMNS, [("", way_words.ways(compared))]
 
 
 def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from untrackable import strict_json
+from untrackable.display import way_words
 from untrackable.display.attendance_words import participation_words
 from untrackable.display.crowd_words import crowd_cell
 from untrackable.display.numbers import cell, number, said, upper
@@ -119,15 +120,16 @@ def verdict(plan: Plan) -> list[str]:
     """The answer first, then what it rests on."""
     best = plan.recommended
     if best is None:
-        told = [_unusable(plan)]
+        told = way_words.recommended(plan) if plan.separately else [_unusable(plan)]
         told += [
             f"The nearest is {refusal.name}. It needs {_instead(refusal)}."
             for refusal in plan.refusals[:1]
             if refusal.nearest
         ]
         return [*told, "Asked for: " + asked(plan.goals)]
+    first = [_answer(plan, best)]
     return [
-        _answer(plan, best),
+        *([*way_words.recommended(plan), *first] if plan.separately else [*first, *way_words.recommended(plan)]),
         *trust_words(best),
         _promises(best),
         *attendance(best),

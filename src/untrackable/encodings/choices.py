@@ -6,6 +6,7 @@ from typing import Any
 
 from untrackable import checks
 from untrackable.encodings.asked_tables import AskedTable, AskedTables, Cell
+from untrackable.encodings.bit import Bit
 from untrackable.encodings.categories import described_names, named_places
 from untrackable.encodings.encoding import LARGEST_BITS, Encoding
 from untrackable.encodings.normal_text import normalise
@@ -44,6 +45,10 @@ class Choices(Encoding):
         """One table, with the share of people who chose each name."""
         cells = tuple(Cell(name, (place,), 1) for place, name in enumerate(self.names))
         return AskedTables(tuple((place,) for place in range(len(self.names))), (AskedTable(NAME, cells),))
+
+    def alone(self) -> tuple[tuple[str, Encoding], ...]:
+        """A yes/no question for each name."""
+        return tuple((name, Bit()) for name in self.names)
 
     def encode(self, raw: Any) -> int:
         """The bits of a collection of names, which may be empty. A name that comes twice counts once."""

@@ -69,6 +69,10 @@ class Encoding(ABC):
         """The tables that are asked for, if reports are about parts of a value; None if about whole values."""
         return None
 
+    def alone(self) -> "tuple[tuple[str, Encoding], ...]":
+        """For each table that reports are about, its name and the encoding of a question about it alone."""
+        return ()
+
     @abstractmethod
     def encode(self, raw: Any) -> int:
         """The integer for a person's raw value."""

@@ -75,6 +75,15 @@ class Record(Encoding):
         found = (AskedTable(_table_name(table), tuple(self._table(table))) for table in (*self.tables, *alone))
         return AskedTables(tuple(self._view(table) for table in self.tables), tuple(found))
 
+    def alone(self) -> tuple[tuple[str, Encoding], ...]:
+        """A question for each table: about its only attribute, or else a record of its attributes."""
+        return tuple((_table_name(table), self._alone(table)) for table in self.tables)
+
+    def _alone(self, table: Sequence[str]) -> Encoding:
+        if len(table) == 1:
+            return self._encodings[table[0]]
+        return Record(attributes={name: self._encodings[name] for name in table}, tables=[table])
+
     def attribute(self, name: str) -> Encoding:
         """The encoding of an attribute."""
         if name not in self._encodings:

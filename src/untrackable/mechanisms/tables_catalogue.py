@@ -51,12 +51,12 @@ def _grouped(budget: Budget) -> list[Views]:
         raise Unsuitable("values", "It joins tables that have nothing in common, and these have.")
     sizes = range(2, min(LARGEST_WIDTH // longest, len(budget.views) - 1) + 1)
     if not sizes:
-        raise Unsuitable("values", "It joins some of the tables that are asked for, and there are too few for that.")
+        raise Unsuitable(
+            "values", "It joins some of the tables that are asked for, and there are too few for that."
+        )
     found = []
     for size in sizes:
-        views = tuple(
-            tuple(sorted(bit for view in group for bit in view)) for group in _evenly(budget.views, size)
-        )
+        views = tuple(tuple(sorted(bit for view in group for bit in view)) for group in _evenly(budget.views, size))
         found.append(Views(bits=budget.bits, views=views, eps=1.0, width=max(map(len, views))))
     return found
 
@@ -76,7 +76,10 @@ def _whole(budget: Budget) -> list[Views]:
             f"It asks about all answers together, and there are 2^{budget.bits} sets of them; 2^{LARGEST_WHOLE} is "
             "the most.",
         )
-    return _of_every_width(budget, (tuple(range(budget.bits)),))
+    everything = tuple(range(budget.bits))
+    if budget.views == (everything,):
+        raise Unsuitable("values", "The only table that is asked for is of everything, as in `views`.")
+    return _of_every_width(budget, (everything,))
 
 
 def _of_every_width(budget: Budget, views: tuple[View, ...]) -> list[Views]:
@@ -178,6 +181,22 @@ def _entry(name: str, bases_of: BasesOf) -> Entry:
     )
 
 
+def best_deck(budget: Budget) -> Dealt:
+    """The deck with the smallest error of a cell that keeps the budget, alone or in a crowd."""
+    found = []
+    for name in DECKS:
+        try:
+            found.append(TABLES[name].for_budget(budget))
+        except Unsuitable as reason:
+            if reason.binding != "values" or name == "views":
+                raise
+    decks = [deck for deck in found if isinstance(deck, Dealt)]
+    return min(decks, key=lambda deck: _radius(deck.base, budget))  # type: ignore[arg-type]
+
+
+DECKS = ("views", "groups", "whole")
+"""The mechanisms for a known number of rounds, all of which have the same error."""
+
 TABLES: dict[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -189,7 +208,7 @@ TABLES: dict[str, Entry] = {
 }
 """The mechanisms that plans offer for questions with several answers at once.
 
-A report of `views` is about one of the tables that are asked for, drawn anew, and a report of `groups` about some of
-them together. A report of `whole` is about all answers together, as if every set of answers were one answer, and the
-tables are added up from these.
+A report of `views` is about one of the tables that are asked for, drawn anew, and a report of `groups` about some
+of them together. A report of `whole` is about all answers together, as if every set of answers were one answer, and
+the tables are added up from these.
 """

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from untrackable.brackets import Bracket
 from untrackable.mechanisms.demands import Unsuitable
-from untrackable.mechanisms.ordered_catalogue import offered
 from untrackable.planning.forecast import errors
+from untrackable.planning.offered_mechanisms import offered_for
 from untrackable.planning.participation import recognised
 from untrackable.planning.plans import Option
 
@@ -30,7 +30,7 @@ def participation_curve(option: Option) -> list[Point]:
     goals = option.goals
     if goals.one_network or not isinstance(goals.rounds, int):
         return []
-    chosen, entry, found = goals.answered, offered(goals.want)[option.name], []
+    chosen, entry, found = goals.answered, offered_for(goals)[option.name], []
     for share in sorted({chosen, *(Fraction(1, number) for number in _NUMBERS)}, reverse=True):
         asked = goals.replace(participation=share)
         try:

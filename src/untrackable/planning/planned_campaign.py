@@ -8,9 +8,11 @@ from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
 from untrackable.mechanisms.attended_tracking import integer_recognition
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
+from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.goals import FOREVER, Goals
 from untrackable.planning.participation import recognised
 from untrackable.planning.rounding import rounded_up
+from untrackable.planning.separate_campaigns import SeparateCampaigns
 from untrackable.protocol.campaign import Guarantee
 from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.protocol.crowd_declaration import CrowdGuarantee
@@ -19,6 +21,8 @@ from untrackable.theory.integer_losses import STEPS, LossLaw
 
 _TRIES, _COARSER = 20, 1.002
 """How often, and by which factor, a declared eps is raised until clients can confirm it."""
+_CROWD_MARGIN = 1.01
+"""The factor by which the declared eps in a crowd is larger, so that a client can confirm it with coarser sums."""
 _MUCH = 1.1
 """The factor by which whole numbers may exceed the engine."""
 
@@ -45,6 +49,23 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
         ),
         attendance=goals.attendance,
     )
+
+
+def separate_drafts(goals: Goals, found: SeparateCampaigns) -> dict[str, CampaignDraft]:
+    """The beginning of a campaign for each table, by its name. Each declares what its own reports reveal."""
+    if goals.encoding is None:
+        raise TypeError("goals must have an encoding of several answers at once")
+    drafts = {}
+    parts = goals.encoding.alone()
+    for (name, encoding), deck in zip(parts, found.decks([part.asked is None for _, part in parts]), strict=True):
+        own = goals.replace(encoding=encoding, participation=found.participation, reports=None, error=None)
+        hidden = in_crowd(deck, own).eps
+        if goals.crowd_eps is not None and hidden is not None:
+            own = own.replace(crowd_eps=rounded_up(hidden.upper * _CROWD_MARGIN, 3), eps=None)
+        elif goals.crowd_eps is None:
+            own = own.replace(eps=_alone_eps(own, deck))
+        drafts[name] = draft(own, deck, b"")
+    return drafts
 
 
 def _crowd(goals: Goals) -> CrowdGuarantee | None:

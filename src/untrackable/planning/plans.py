@@ -11,21 +11,21 @@ from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.ordered_catalogue import offered
-from untrackable.mechanisms.tables_catalogue import TABLES
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.notebook_view import NotebookTable
 from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.forecast import errors, report_bytes, standard_error
 from untrackable.planning.goals import FOREVER, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
+from untrackable.planning.offered_mechanisms import offered_for
 from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
 from untrackable.planning.participation import Recognised, recognised
-from untrackable.planning.planned_campaign import draft
+from untrackable.planning.planned_campaign import draft, separate_drafts
 from untrackable.planning.solved_goals import Solved
 from untrackable.planning.suitability import apart_by_answers, everlasting
 from untrackable.planning.unknown_goal import solve
+from untrackable.planning.ways_to_ask import Compared, ways_to_ask
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.theory.attendance import Attendance
@@ -110,6 +110,8 @@ class Plan(NotebookTable):
     options: tuple[Option, ...]
     refusals: tuple[Refusal, ...]
     published: Published | None
+    compared: Compared | None = None
+    """The ways to ask for several answers at once, at the budget of the first option."""
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(SHORTEST_SALT), repr=False)
     """The salt that the campaign's strings are hashed with, if they are discovered."""
 
@@ -125,6 +127,17 @@ class Plan(NotebookTable):
             raise ValueError("no mechanism meets these goals; see refusals")
         return draft(best.goals, best.mechanism, self.salt)
 
+    @property
+    def separately(self) -> bool:
+        """Whether a campaign for each table is recommended, instead of one for all."""
+        return self.compared is not None and self.compared.recommended
+
+    def campaigns(self) -> dict[str, CampaignDraft]:
+        """The beginning of a campaign for each table, by the name of the table."""
+        if self.compared is None or self.compared.separate is None:
+            raise ValueError("these goals have no campaign for each table")
+        return separate_drafts(self.compared.goals, self.compared.separate)
+
 
 def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **demands: Any) -> Plan:
     """Find the mechanisms that meet the goals, or say why none does; `demands` are the fields of `Goals`.
@@ -137,7 +150,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    entries = offered(goals.want) if goals.asked is None else TABLES
+    entries = offered_for(goals)
     for done, entry in enumerate(entries.values()):
         progress(entry.name, done / len(entries))
         try:
@@ -149,7 +162,9 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
     # The paper selects parameters for the frequencies of one answer.
     plain = goals.want == "frequencies" and goals.asked is None
     best = published(options[0].goals) if options and plain else None
-    return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best)
+    found = options[0].goals if options else goals
+    compared = ways_to_ask(found.replace(participation=goals.participation))
+    return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best, compared)
 
 
 def _refusal(entry: Entry, goals: Goals, reason: Unsuitable) -> Refusal:

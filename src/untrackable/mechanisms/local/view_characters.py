@@ -86,10 +86,11 @@ class TableLaw:
                 common[shared.table] = factors[shared.table]
                 square += shared.pairs * (walsh_hadamard_of_reals(common) ** 2 - float(common @ common))
         largest = np.partition(factors, -self.signs)[-self.signs :]
+        held = float(square[0]) - (1 - 0.5**self.bits) ** 2
         return EntryLaw(
-            held=float(square[0]) - (1 - 0.5**self.bits) ** 2,
+            held=held,
             free=float(square[1:].mean()) - 0.25**self.bits,
-            square=float(square.max()),
+            variance=max(held, float(square[1:].max()) - 0.25**self.bits),
             span=2 * float(largest.sum()),
             largest=float(largest.sum()) + 0.5**self.bits,
         )
@@ -99,25 +100,27 @@ class EntryLaw(NamedTuple):
     """What one report adds to n times the frequency of one entry of a table.
 
     `held` is its variance if the sender's value is in this entry, and `free` if it is in another one, on average
-    over the others (exact; with one bit, all others have the same). `square`, `span` and the `largest` number are
-    upper bounds that hold for every value; with one bit they are exact.
+    over the others (exact; with one bit, all others have the same). `variance` is the largest one, whatever the
+    value (exact). `span` and the `largest` number are upper bounds that hold for every value; with one bit they are
+    exact.
     """
 
     held: float
     free: float
-    square: float
+    variance: float
     span: float
     largest: float
 
     @property
     def spread(self) -> Spread:
         """How far what one report adds may be from its mean."""
-        return Spread.of_term(self.square, self.span)
+        return Spread.of_term(self.variance, self.span)
 
     def with_noise(self, sign: float, bits: int) -> "EntryLaw":
         """The law if one-bit answers that were always true have the mean `sign` instead, in a table of `bits`."""
-        square, span, rest = self.square / sign**2, self.span / sign, 0.5**bits
-        return EntryLaw(square - (1 - rest) ** 2, square - rest**2, square, span, span / 2 + rest)
+        rest = 0.5**bits
+        square, span = (self.variance + rest**2) / sign**2, self.span / sign
+        return EntryLaw(square - (1 - rest) ** 2, square - rest**2, square - rest**2, span, span / 2 + rest)
 
 
 def table_law(

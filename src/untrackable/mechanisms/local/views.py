@@ -175,7 +175,7 @@ class Views(ViewReports):
         """The error of an entry of the table that is known least well, from one report per person."""
         people, beta = checks.integer("people", people, low=1), checks.open_probability("beta", beta)
         entries = _entry_laws(self)
-        worst = max(entries, key=lambda entry: entry.square)
+        worst = max(entries, key=lambda entry: entry.variance)
         return Accuracy(
             people,
             beta,

@@ -1,0 +1,153 @@
+"""Several answers at once, planned and made into campaigns as a person types it; in a crowd too; and bad input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.protocol.test_crowd_declaration import GATEWAY
+from untrackable import Campaign, strict_json
+from untrackable.cli import main
+from untrackable.encodings import Bit, Categories, Record
+from untrackable.mechanisms.registry import from_json
+
+CHOICES = ("--choice", "search", "--choice", "export it", "--choice", "share")
+GOOD = ("--people", "1000000", "--rounds", "4", "--eps", "2")
+PERSON = Record(attributes={"system": Categories(names=["linux", "mac", "windows"]), "dark": Bit()})
+FUTURE = ("--first", "2090-01-01", "--question", "Which?")
+
+
+def run(*words: str) -> Result:
+    result = CliRunner().invoke(main, list(words))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def flat(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    place = tmp_path / "gateway.json"
+    place.write_text(strict_json.write(GATEWAY.to_json()), encoding="utf-8")
+    return place
+
+
+def test_the_plan_says_which_way_is_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    told = run("plan", *CHOICES, *GOOD)
+    assert told.exit_code == 0, told.output
+    words = flat(told)
+    for part in (
+        "views: shares are off by at most",
+        "With the same budget, 3 campaigns, one for each choice, would be off by at most",
+        "(upper; all 3 shares at once, except with probability 0.05, in every figure)",
+        "Asked for: several answers at once, of which 3 shares are wanted; 4 rounds",
+        "views (best) 1 ≤",
+        "untrackable plan --choice search --choice 'export it' --choice share --people 1000000",
+        "untrackable campaign new campaign.json --plan plan.json",
+    ):
+        assert part in words
+    assert "The paper's own selection" not in words
+
+
+def planned(tmp_path: Path, *words: str) -> Any:
+    """What a plan prints as JSON, also in a file."""
+    told = run("plan", *words, "--json")
+    assert told.exit_code == 0, told.output
+    (tmp_path / "plan.json").write_text(told.output, encoding="utf-8")
+    return json.loads(told.output)
+
+
+def test_the_plan_becomes_a_campaign(tmp_path: Path) -> None:
+    place, plan = tmp_path / "campaign.json", str(tmp_path / "plan.json")
+    encoding = json.dumps(PERSON.to_json())
+    found = planned(tmp_path, "--encoding", encoding, *GOOD, "--changes")
+    made = run("campaign", "new", str(place), "--plan", plan, *FUTURE, "--people", "1000000")
+    assert made.exit_code == 0, made.output
+    campaign = Campaign.from_bytes(place.read_bytes())
+    assert campaign.encoding == PERSON
+    assert campaign.mechanism == from_json(found["options"][0]["mechanism"])
+    assert run("campaign", "verify", str(place)).exit_code == 0
+    alone = found["options"][0]["one_round_upper"]
+    accurate = json.loads(run("campaign", "new", f"{place}2", "--plan", plan, *FUTURE, "--json").output)
+    assert accurate["accuracy"]["error_upper"] > alone  # It is for 10,000 people, unless another number is given.
+    assert f"shares are off by at most ±{alone:.3f}"[:-1] in made.output
+    wrong = run("campaign", "new", f"{place}3", "--plan", plan, "--part", "system", *FUTURE)
+    assert wrong.exit_code == 1
+    assert "this plan is for one campaign; leave out --part" in wrong.output
+
+
+def test_parts_of_a_plan_for_several_campaigns(tmp_path: Path, keys: Path) -> None:
+    names = [word for name in "abcdef" for word in ("--choice", name)]
+    crowd = ("--people", "20000", "--rounds", "2", "--crowd-eps", "1", "--one-network")
+    found = planned(tmp_path, *names, *crowd)
+    assert list(found["campaigns"]) == list("abcdef")
+    plan, place = str(tmp_path / "plan.json"), tmp_path / "b.json"
+    made = run("campaign", "new", str(place), "--plan", plan, "--part", "b", *FUTURE, "--gateway", str(keys))
+    assert made.exit_code == 0, made.output
+    assert Campaign.from_bytes(place.read_bytes()).encoding == Bit()
+    assert run("campaign", "verify", str(place)).exit_code == 0
+    wrong = run("campaign", "new", f"{place}x", "--plan", plan, "--part", "g", *FUTURE, "--gateway", str(keys))
+    assert "--part must be one of: a; b; c; d; e; f" in wrong.output
+    assert run("campaign", "new", f"{place}x", "--part", "g", *FUTURE, *names, "--rounds", "2").exit_code == 1
+
+
+@pytest.mark.parametrize("limit", [(), ("--eps", "6")], ids=["crowd", "both observers"])
+def test_a_campaign_in_a_crowd(tmp_path: Path, keys: Path, limit: tuple[str, ...]) -> None:
+    place = tmp_path / "crowd.json"
+    crowd = ("--rounds", "3", "--participation", "1", "--crowd-people", "2000", "--gateway", str(keys))
+    made = run("campaign", "new", str(place), *CHOICES, *crowd, *limit, *FUTURE)
+    assert made.exit_code == 0, made.output
+    campaign = Campaign.from_bytes(place.read_bytes())
+    assert campaign.guarantee.crowd is not None
+    assert campaign.guarantee.crowd.people == 2000
+    assert campaign.guarantee.eps == 6 if limit else campaign.guarantee.eps > 6
+    checked = json.loads(run("campaign", "verify", str(place), "--json").output)
+    assert checked["holds"]
+    assert 1e-7 < checked["crowd"]["upper"] <= 1e-6 or limit
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--choice", "one"), "names must have at least 2 entries; for one, ask a yes/no question"),
+        (("--choice", "a", "--choice", "a"), "names must be different"),
+        ((*CHOICES, "--values", "2"), "--choice says what the answers are; leave out --values"),
+        ((*CHOICES, "--want", "mean"), "want must be frequencies if there are several answers at once"),
+        ((*CHOICES, "--encoding", "{}"), "give the possible answers with one of"),
+    ],
+    ids=["one", "twice", "two questions", "mean", "two encodings"],
+)
+def test_bad_choices(words: tuple[str, ...], why: str) -> None:
+    told = run("plan", *words, *GOOD)
+    assert told.exit_code == 1
+    assert why in flat(told)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"tables": [["system", "age"]]}, "tables must be of attributes, and age is none"),
+        ({"tables": [["system", "system"]]}, "must be different, and in the order of the record"),
+        ({"attributes": PERSON.to_json()["attributes"][:1], "tables": []}, "attributes must be two or more"),
+        ({"attributes": PERSON.to_json()["attributes"][:1] * 2}, "each attribute must have its own name"),
+    ],
+    ids=["missing", "twice", "one attribute", "one name"],
+)
+def test_bad_records(change: dict[str, Any], why: str) -> None:
+    told = run("plan", "--encoding", json.dumps({**PERSON.to_json(), **change}), *GOOD)
+    assert told.exit_code == 1
+    assert why in flat(told)
+
+
+def test_too_many_cells() -> None:
+    wide = {"type": "integer-range", "version": 1, "low": 0, "high": 999, "below": "error", "above": "error"}
+    attributes = [{"name": name, "encoding": wide} for name in ("first", "second")]
+    record = {**PERSON.to_json(), "attributes": attributes, "tables": [["first", "second"]]}
+    told = run("plan", "--encoding", json.dumps(record), *GOOD)
+    assert told.exit_code == 1
+    assert "a table must have at most 65,536 cells; first, second has more" in flat(told)
