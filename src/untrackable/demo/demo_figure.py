@@ -20,11 +20,11 @@ _LEFT = 0.05
 
 
 def demo_picture(outcome: DemoResult) -> Picture:
-    """The estimates on the left, and the shares of people who were followed on the right."""
-    figure = Figure(figsize=(11, 4.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _learned(left, outcome)
-    _followed(right, outcome)
+    """The estimates above, and the shares of people who were followed below; as narrow as a phone needs it."""
+    figure = Figure(figsize=(6.2, 8.6), layout="constrained")
+    upper, lower = figure.subplots(2, 1)
+    _learned(upper, outcome)
+    _followed(lower, outcome)
     words = f"What the collector learns about {outcome.people:,} people, and how well an observer follows them"
     return Picture(figure, words)
 
@@ -59,8 +59,7 @@ def _followed(axes: Axes, outcome: DemoResult) -> None:
             (-0.13, BLUE, "by attendance alone", followed.by_attendance),
         ):
             _mark(axes, rows - 1 - row + lift, matched, color, name if row == 0 else None)
-    axes.axvline(100 / LINKED, color=INK, lw=1, ls=":")
-    axes.text(100 / LINKED * 1.1, rows - 0.55, "a guess", fontsize=9, va="center")
+    axes.axvline(100 / LINKED, color=INK, lw=1, ls=":", label="a guess")
     axes.set_yticks(range(rows), [followed.name.replace(", ", ",\n") for followed in reversed(outcome.followed)])
     axes.set(
         xscale="log",

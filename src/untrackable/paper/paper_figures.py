@@ -16,9 +16,9 @@ _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 
 
 def paper_picture(points: list[PercentilePoint]) -> Picture:
-    """Both figures, below each other."""
-    figure = Figure(figsize=(9.6, 9.2), layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(4.4, 4.8))[:, 0]
+    """Both figures below each other, as narrow as a phone needs them."""
+    figure = Figure(figsize=(6.2, 12.8), layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(4.4, 8.4))[:, 0]
     _worst_case(above.subplots())
     _percentiles(below, points)
     return Picture(figure, "RAPPOR as published and as computed: the worst case over splits, and percentiles of τ")
@@ -46,8 +46,8 @@ def _worst_case(axes: Axes) -> None:
 
 
 def _percentiles(figure: SubFigure, points: list[PercentilePoint]) -> None:
-    left, right = figure.subplots(1, 2, sharey=True)
-    for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
+    first, second = figure.subplots(2, 1, sharex=True)
+    for axes, level, name in ((first, 0.5, "median"), (second, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
         reports = [p.reports for p in mine]
         for brackets, color, label in (
@@ -61,7 +61,9 @@ def _percentiles(figure: SubFigure, points: list[PercentilePoint]) -> None:
             reports,
             [p.plotted[0] for p in mine],
             yerr=[[p.plotted[0] - p.plotted[1] for p in mine], [p.plotted[2] - p.plotted[0] for p in mine]],
-            fmt=".",
+            fmt="s",
+            mfc="none",
+            ms=9,
             capsize=3,
             color=_PAPER,
             label="as published, 95 % interval",
@@ -71,12 +73,12 @@ def _percentiles(figure: SubFigure, points: list[PercentilePoint]) -> None:
             [p.sampled.sampled for p in mine],
             "x",
             color="black",
-            ms=4,
+            ms=6,
             label="signed, 10,000 draws (sampled)",
         )
-        axes.set(xlabel="reports", title=f"RAPPOR: {name} of τ")
+        axes.set(ylabel="trackability τ", ylim=(0, None), title=f"RAPPOR: {name} of τ")
         _finish(axes)
-    left.set(ylabel="trackability τ", ylim=(0, None))
+    second.set(xlabel="reports")
 
 
 def _finish(axes: Axes) -> None:
