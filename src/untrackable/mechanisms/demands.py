@@ -63,8 +63,8 @@ class Budget:
     `levels` is the number of prefixes that reports are divided among when strings are discovered. `changes` means
     that values may change, `for_ever` that privacy must not end, and `every_round` that every round needs an
     estimate. `by_engine` means that the engine, and not only a bound, says how loud reports may be, where that
-    takes little time. With a `crowd`, reports must be private in it as well, and eps may be infinite. `want` is what
-    is to be estimated: frequencies, quantiles or a mean.
+    takes little time. With a `crowd`, reports must be private in it as well, and eps may be infinite. `want` is
+    what is to be estimated: frequencies, quantiles or a mean.
     """
 
     values: int = 16
