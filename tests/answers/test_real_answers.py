@@ -14,12 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.real_data import CONTINENTS, City, cities, flights
-from tests.seen_spread import BETA, TIMES, check_width, most_misses
+from tests.seen_spread import BETA, TIMES, check_promise, check_width, most_misses
 from untrackable import Categories, Deck, Fading, IntegerRange
 from untrackable.answers.answer import Answer, answer
 from untrackable.answers.days_answers import active_shares, returned_shares
 from untrackable.answers.number_trend import NumberTrend, mean_trend, quantile_trend
 from untrackable.answers.question import Question
+from untrackable.display.campaign_accuracy import campaign_accuracy
 from untrackable.encodings import Choices, Record
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.estimation.estimate import Estimate
@@ -27,6 +28,7 @@ from untrackable.estimation.spread import LinearSpreads
 from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.protocol.campaign import Campaign, Guarantee
 
 PEOPLE = 1500
 SIZES = ("below 50,000", "below 200,000", "below a million", "larger")
@@ -47,7 +49,7 @@ def estimates(made: Any, question: Question, held: NDArray[Any], round: int) -> 
         yield question.estimate(question.prepare(made.aggregator(round)).add(part), BETA)
 
 
-def check_shares(found: list[Estimate], truth: NDArray[np.float64]) -> None:
+def check_shares(found: list[Estimate], truth: NDArray[np.float64]) -> NDArray[np.float64]:
     """Unbiased; intervals hold for each share and for all; radii and standard errors are as they must be."""
     shares = np.array([estimate.frequencies for estimate in found])
     errors = shares - truth
@@ -60,6 +62,25 @@ def check_shares(found: list[Estimate], truth: NDArray[np.float64]) -> None:
     check_width(together[0], errors, together=truth.size)
     said = np.sqrt(np.mean([estimate.standard_error**2 for estimate in found], axis=0))
     check_width(np.sqrt(2 * np.log(2 / BETA)) * said, errors)
+    return errors
+
+
+def check_campaign(made: Any, encoding: Any, errors: NDArray[np.float64]) -> None:
+    """The error that `campaign new` promises for as many people is kept, and 20 % less would not be."""
+    promise = Guarantee(eps=1e4, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0)
+    asked = Campaign(
+        question="What?",
+        encoding=encoding,
+        mechanism=made,
+        first_round=0,
+        round_seconds=86_400,
+        rounds=1,
+        guarantee=promise,
+    )
+    accuracy = campaign_accuracy(asked, PEOPLE)
+    missed = np.any(np.abs(errors) > accuracy.error_upper, axis=1)
+    assert missed.sum() <= most_misses(beta=accuracy.beta)
+    check_promise(accuracy.error_upper, errors, beta=accuracy.beta, together=errors.shape[1])
 
 
 @cache
@@ -79,8 +100,10 @@ def test_where_planes_flew(fades: bool) -> None:
     views = Views.single_bits(bits=encoding.bits, eps=1.0)
     made: Any = Faded(local=views, eps=4.0, delta=1e-3) if fades else Dealt(views, 3)
     truth = np.array([np.mean([name in one for one in flown]) for name in names])
-    found = list(estimates(made, Question(made, encoding), encoding.encode_many(flown), 2))
-    check_shares(found, truth)
+    found = list(estimates(made, Question(made, encoding), encoding.encode_many(flown), 1 + fades))
+    errors = check_shares(found, truth)
+    if not fades:
+        check_campaign(made, encoding, errors)
 
 
 def city_class(city: City) -> dict[str, str]:
@@ -103,7 +126,9 @@ def test_cities_by_continent_and_size() -> None:
         labels = [" × ".join(city[name] for name in kept) for city in some]
         truth = np.array([labels.count(label) / len(some) for label in found[0].values or ()])
         assert truth.sum() == pytest.approx(1)
-        check_shares(found, truth)
+        errors = check_shares(found, truth)
+        if table == "continent, size":
+            check_campaign(made, CITY, errors)
 
 
 @cache

@@ -221,6 +221,14 @@ def test_wants_that_make_no_sense_are_refused() -> None:
         goals_of(0, "quantiles", values=None, strings=4)
 
 
+@pytest.mark.parametrize("want", ["quantiles", "mean"])
+def test_mechanisms_that_estimate_answers_one_by_one_are_refused_in_words(want: str) -> None:
+    goals = goals_of(0, want, people=10**9)
+    for name in ("rappor", "cms", "hcms"):
+        with pytest.raises(Unsuitable, match="sums over many answers are not planned"):
+            option_of(name, solve(ENTRIES[name], goals))
+
+
 def test_the_unknown_is_solved_for() -> None:
     goals = goals_of(1, "quantiles", people=None, error=0.05, advantage=0.01, values=64)
     for unknown in ("people", "eps", "rounds"):

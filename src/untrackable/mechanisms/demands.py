@@ -59,13 +59,14 @@ class Budget:
 
     `reports` is the number of rounds; None means that there is no last round. Clients answer each round with the
     probability `participation`. A `tolerance` limits tracking, and `beta` asks for the answer width with the
-    smallest error radius at that failure probability; without them, both are as published. `levels` is the number
-    of prefixes that reports are divided among when strings are discovered. `changes` means that values may change,
-    `for_ever` that privacy must not end, and `every_round` that every round needs an estimate. `by_engine` means
-    that the engine, and not only a bound, says how loud reports may be, where that takes little time. With a
-    `crowd`, reports must be private in it as well, and eps may be infinite. `want` is what is to be estimated:
-    frequencies, quantiles or a mean. If tables of parts of a value are asked for, `views` are the bits of those
-    that reports are about, and `shown` those of all tables that are estimated.
+    smallest error radius of what is wanted, at that failure probability; without them, both are as published.
+    `levels` is the number of prefixes that reports are divided among when strings are discovered. `changes` means
+    that values may change, `for_ever` that privacy must not end, and `every_round` that every round needs an
+    estimate. `by_engine` means that the engine, and not only a bound, says how loud reports may be, where that
+    takes little time. With a `crowd`, reports must be private in it as well, and eps may be infinite. `want` is
+    what is to be estimated: frequencies, quantiles or a mean. If tables of parts of a
+    value are asked for, `views` are the bits of those that reports are about, and `shown` those of all tables that
+    are estimated.
     """
 
     values: int = 16
