@@ -138,7 +138,9 @@ class Ledger:
         if delta > policy.delta:
             spent = f"{at_most(joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
             if before is not None:
-                spent += f", and before this one {at_most(before.joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
+                spent += (
+                    f", and before this one {at_most(before.joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
+                )
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
