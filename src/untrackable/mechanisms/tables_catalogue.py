@@ -1,7 +1,7 @@
 """Mechanisms for questions with several answers at once, of which tables are asked, and how to set them."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from untrackable.mechanisms.inner_product.inner_product_settings import LAST_CAR
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.view_characters import View
+from untrackable.mechanisms.local.view_weights import tuned_weights
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.dealt_budget import (
@@ -33,15 +34,21 @@ _KEPT_BACK = 0.01
 _TRIED = 2
 """The number of widths that are solved exactly: those whose first guess has the smallest error."""
 
-BasesOf = Callable[[Budget], list[Views]]
+BasesOf = Callable[[Budget], list[list[Views]]]
+"""The reports to choose from: a list for each width of answers, with the narrowest first."""
 
 
-def _asked(budget: Budget) -> list[Views]:
-    """One view for each table that is asked for."""
-    return _of_every_width(budget, budget.views)
+def _asked(budget: Budget) -> list[list[Views]]:
+    """One view for each table that is asked for, equally likely or tuned, or for each table that is estimated."""
+    tuned = [
+        _of_every_width(budget, views, tuned_weights(views, budget.shown))
+        for views in dict.fromkeys((budget.views, budget.shown))
+    ]
+    plain = _of_every_width(budget, budget.views)
+    return [list(dict.fromkeys(bases)) for bases in zip(plain, *tuned, strict=True)]
 
 
-def _grouped(budget: Budget) -> list[Views]:
+def _grouped(budget: Budget) -> list[list[Views]]:
     """Views of two or more tables together, with answers as wide as they are.
 
     They are offered for tables that have no bits in common, such as single choices.
@@ -57,7 +64,7 @@ def _grouped(budget: Budget) -> list[Views]:
     found = []
     for size in sizes:
         views = tuple(tuple(sorted(bit for view in group for bit in view)) for group in _evenly(budget.views, size))
-        found.append(Views(bits=budget.bits, views=views, eps=1.0, width=max(map(len, views))))
+        found.append([Views(bits=budget.bits, views=views, eps=1.0, width=max(map(len, views)))])
     return found
 
 
@@ -68,7 +75,7 @@ def _evenly(views: tuple[View, ...], size: int) -> Iterator[tuple[View, ...]]:
         yield views[i * len(views) // groups : (i + 1) * len(views) // groups]
 
 
-def _whole(budget: Budget) -> list[Views]:
+def _whole(budget: Budget) -> list[list[Views]]:
     """One view of the whole value, from which the tables are added up."""
     if budget.bits > LARGEST_WHOLE:
         raise Unsuitable(
@@ -76,13 +83,19 @@ def _whole(budget: Budget) -> list[Views]:
             f"It asks about all answers together, and there are 2^{budget.bits} sets of them; 2^{LARGEST_WHOLE} is "
             "the most.",
         )
-    return _of_every_width(budget, (tuple(range(budget.bits)),))
+    everything = tuple(range(budget.bits))
+    if budget.views == (everything,):
+        raise Unsuitable("values", "The only table that is asked for is of everything, as in `views`.")
+    return [[base] for base in _of_every_width(budget, (everything,))]
 
 
-def _of_every_width(budget: Budget, views: tuple[View, ...]) -> list[Views]:
+def _of_every_width(budget: Budget, views: tuple[View, ...], weights: tuple[int, ...] = ()) -> list[Views]:
     """The reports about these views with answers of every width that fits."""
     widest = min(LARGEST_WIDTH, max(map(len, views)))
-    return [Views(bits=budget.bits, views=views, eps=1.0, width=width) for width in range(1, widest + 1)]
+    return [
+        Views(bits=budget.bits, views=views, eps=1.0, width=width, weights=weights)
+        for width in range(1, widest + 1)
+    ]
 
 
 def _radius(base: Views, budget: Budget) -> float:
@@ -101,23 +114,25 @@ def _alone(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
         def loudest(base: Views) -> Any:
             return with_eps(base, largest_eps(base, slots, budget.eps, budget.delta, budget.participation))
 
-        return Dealt(_best(map(loudest, bases_of(budget)), budget), slots)
+        narrow, *wider = bases_of(budget)
+        best = _best(map(loudest, narrow), budget)
+        # If one bit is very noisy already, no wider answer is better.
+        others = [] if best.eps <= QUIET else [loudest(base) for bases in wider for base in bases]
+        return Dealt(_best([best, *others], budget), slots)
 
     return set_for
 
 
-def _best(bases: Iterator[Views], budget: Budget) -> Views:
-    """The base with the smallest error. If one bit is very noisy already, no wider answer is better."""
-    narrow = next(bases)
-    if narrow.eps <= QUIET:
-        return narrow
-    return min((narrow, *bases), key=lambda base: _radius(base, budget))
+def _best(bases: Iterable[Views], budget: Budget) -> Views:
+    """The base with the smallest error."""
+    return min(bases, key=lambda base: _radius(base, budget))
 
 
 def _of_report(bases_of: BasesOf) -> Callable[[Budget, float, int], Mechanism]:
     def set_for_report(budget: Budget, eps_report: float, width: int) -> Dealt:
         bases = bases_of(budget)
-        return Dealt(with_eps(bases[min(width, len(bases)) - 1], eps_report), budget.last_round(LAST_CARD))
+        found = (with_eps(base, eps_report) for base in bases[min(width, len(bases)) - 1])
+        return Dealt(_best(found, budget), budget.last_round(LAST_CARD))
 
     return set_for_report
 
@@ -140,7 +155,7 @@ def _in_crowd(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
         def radius(base: Views) -> float:
             return _radius(base, budget)
 
-        bases = bases_of(budget)
+        bases = [base for of_width in bases_of(budget) for base in of_width]
         guessed = [with_eps(base, min(most(base), guessed_crowd_eps(base, *asked))) for base in bases]
         if crowd.roughly:
             return Dealt(min(guessed, key=radius), slots)
@@ -155,7 +170,7 @@ def _fading(budget: Budget) -> Mechanism:
     """Reports about the tables that are asked for, noisier with every round, so that there is no last one."""
     if budget.crowd is not None:
         raise Unsuitable("crowd", "Its reports get noisier with every round, and that is not planned for a crowd.")
-    return Faded(local=_asked(budget)[0], eps=budget.eps, delta=budget.delta)
+    return Faded(local=_asked(budget)[0][-1], eps=budget.eps, delta=budget.delta)
 
 
 def _deck(*, bits: int, views: tuple[View, ...], slots: int, eps_report: float, width: int = 1) -> Dealt:
@@ -163,7 +178,7 @@ def _deck(*, bits: int, views: tuple[View, ...], slots: int, eps_report: float, 
     return Dealt(Views(bits=bits, views=views, eps=eps_report, width=width), slots)
 
 
-def _entry(name: str, bases_of: BasesOf) -> Entry:
+def _entry(name: str, bases_of: BasesOf, *, quick: bool) -> Entry:
     return Entry(
         name,
         _deck,
@@ -173,7 +188,7 @@ def _entry(name: str, bases_of: BasesOf) -> Entry:
         set_for_crowd=_in_crowd(bases_of),
         most_values=None,
         tuned=True,
-        quick=True,
+        quick=quick,
         reference=True,
     )
 
@@ -197,9 +212,9 @@ DECKS = ("views", "groups", "whole")
 TABLES: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        _entry("views", _asked),
-        _entry("groups", _grouped),
-        _entry("whole", _whole),
+        _entry("views", _asked, quick=True),
+        _entry("groups", _grouped, quick=False),
+        _entry("whole", _whole, quick=False),
         Entry("fading-views", Faded, _fading, "constant", set_for_crowd=_fading, most_values=None, tuned=True),
     )
 }

@@ -42,9 +42,11 @@ class Compared(NamedTuple):
 
 
 def ways_to_ask(goals: Goals) -> Compared | None:
-    """Compare the ways to ask; None if the goals lack the people, the rounds or the budget."""
+    """Compare the ways to ask; None if there is one table, or the goals lack the people, rounds or budget."""
     limited = goals.eps is not None or goals.crowd_eps is not None
-    if goals.asked is None or goals.people is None or goals.rounds in (None, FOREVER) or not limited:
+    if goals.asked is None or len(goals.asked.views) == 1:
+        return None
+    if goals.people is None or goals.rounds in (None, FOREVER) or not limited:
         return None
     ways = [_in_one_campaign(name, goals) for name in DECKS]
     separate, apart = None, len(goals.asked.views)
