@@ -145,8 +145,8 @@ class Ledger:
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
                 f"they would spend eps {spent}; `untrackable policy show` says what is spent. A campaign with "
-                "fewer rounds or a smaller eps takes less. Only you can raise your budget, if you mean it: `untrackable "
-                f"policy set --eps …`{self._who()}"
+                "fewer rounds or a smaller eps takes less. Only you can raise your budget, if you mean it: "
+                f"`untrackable policy set --eps …`{self._who()}"
             )
         hidden = joint.crowd_delta(policy.crowd_eps)
         if hidden > policy.crowd_delta:
