@@ -57,6 +57,10 @@ class DecodeError(UntrackableError):
     """RAPPOR files are malformed, do not belong together, or cannot be decoded."""
 
 
+class NotEstimable(UntrackableError, ValueError):
+    """These candidates cannot be told apart by reports of this mechanism."""
+
+
 class NoPlan(UntrackableError):
     """No plan keeps several questions within one budget; the message says why, and what would help."""
 

@@ -129,6 +129,12 @@ def test_bytes_are_those_of_a_client(name: str) -> None:
     assert option.report_bytes == -(-option.mechanism.report_bits // 8)
 
 
+def test_what_cannot_tell_so_many_answers_apart_is_refused() -> None:
+    found = plan(people=50_000_000, values=4096, rounds=1, eps=0.7)
+    refused = {refusal.name: refusal.why for refusal in found.refusals}
+    assert refused["rappor"] == "Its reports cannot tell so many answers apart."
+
+
 def test_strings_to_be_discovered() -> None:
     """As private and as hard to follow as any deck; what is found is predicted from one level's reports."""
     found = plan(people=5 * 10**7, strings=20, rounds=12, eps=4.0, changes=True)

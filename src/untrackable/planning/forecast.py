@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from untrackable.encodings.asked_tables import AskedTables
+from untrackable.errors import NotEstimable
+from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.table_spreads import cell_spreads
 from untrackable.mechanisms.wanted_figure import WantedError, wanted_error
@@ -49,7 +51,10 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
         return Predicted(math.inf, math.inf)
 
     def of_round(round: int) -> Accuracy:
-        return mechanism.accuracy(reports, beta=beta, round=round, candidates=range(goals.size))
+        try:
+            return mechanism.accuracy(reports, beta=beta, round=round, candidates=range(goals.size))
+        except NotEstimable:
+            raise Unsuitable("values", "Its reports cannot tell so many answers apart.") from None
 
     if not mechanism.rounds_alike:
         rounds = goals.figure if mechanism.independent else _rounds(goals)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.errors import StateError
+from untrackable.errors import NotEstimable, StateError
 from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Scope
 from untrackable.estimation.spread import LinearSpreads, Spread
 from untrackable.mechanisms.entropy import Entropy, below
@@ -356,7 +356,7 @@ def _left_inverse(matrix: FloatArray) -> FloatArray:
     from scipy.linalg import qr, solve_triangular
 
     rows, columns = matrix.shape
-    dependent = ValueError("these candidates cannot be estimated: their Bloom filters are linearly dependent")
+    dependent = NotEstimable("these candidates cannot be estimated: their Bloom filters are linearly dependent")
     if columns > rows:
         raise dependent
     orthogonal, triangle = qr(matrix, mode="economic", check_finite=False)
