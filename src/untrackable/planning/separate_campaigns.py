@@ -12,20 +12,13 @@ from fractions import Fraction
 import numpy as np
 
 from untrackable.brackets import Bracket
+from untrackable.errors import NoPlan
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.separate_decks import SeparateDecks, separate_decks
 from untrackable.planning.forecast import Predicted, reports_counted
-from untrackable.planning.goals import FOREVER, Goals
-from untrackable.theory.attendance import AMONG, answering_once, seen_factor
-from untrackable.theory.chance_of_answering import EVERY_ROUND
-from untrackable.theory.experiment import Experiment
-from untrackable.theory.monotone_search import smallest_integer
-
-_FORGIVEN = 1 + 1e-6
-"""The share by which a bracket may be above the limit: the engine resolves no less."""
-_SELDOM = 10**6
-"""Nobody is asked to answer less than one round out of this many."""
+from untrackable.planning.goals import Goals
+from untrackable.planning.shared_attendance import answered_together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,42 +63,11 @@ def separate_campaigns(goals: Goals) -> SeparateCampaigns:
 
 
 def _participation(goals: Goals, campaigns: int) -> Fraction:
-    """The largest participation 1/n in each campaign that keeps the recognition by all of them together."""
-    if goals.rounds == FOREVER or not isinstance(goals.rounds, int):
+    """How often each campaign may be answered, so that all of them together keep the recognition."""
+    if not isinstance(goals.rounds, int):
         raise Unsuitable("horizon", "Campaigns without a last round are not planned together.")
-    if not goals.attendance_counts:
-        return EVERY_ROUND if goals.participation is None else goals.answered
-    rounds, limit = goals.rounds, goals.recognition * _FORGIVEN
-
-    def excess(number: int) -> float:
-        return math.log(_recognition(goals, Fraction(1, number), rounds, campaigns) / limit)
-
-    if goals.participation is not None:
-        if _recognition(goals, goals.answered, rounds, campaigns) > limit:
-            why = "If so many campaigns are answered so often, the rounds that people answer give them away."
-            raise Unsuitable("attendance", why)
-        return goals.answered
     try:
-        return Fraction(1, smallest_integer(excess, campaigns, low=1, high=_SELDOM))
-    except ValueError:
-        raise Unsuitable("attendance", "However seldom they are answered, attendance gives people away.") from None
-
-
-def _recognition(goals: Goals, share: Fraction, rounds: int, campaigns: int) -> float:
-    """How often people are recognised by the rounds of all campaigns (upper), as a client's ledger counts it.
-
-    Campaigns with the same rounds are like one that is answered more often. Campaigns one after the other are like
-    one with more rounds. The larger figure counts.
-    """
-    attending = goals.attendance
-    stays = [(attending.persistence, rounds // attending.persistence), (rounds % attending.persistence, 1)]
-    stays = [(length, count) for length, count in stays if length and count]
-
-    def recognised(times: int, again: int) -> float:
-        factors = [
-            (seen_factor(answering_once(share, length * times), attending.places), count * again)
-            for length, count in stays
-        ]
-        return Experiment(factors).power(1 / AMONG).upper
-
-    return max(recognised(campaigns, 1), recognised(1, campaigns))
+        return answered_together([goals] * campaigns)[0].answered
+    except NoPlan:
+        why = "If so many campaigns are answered, the rounds that people answer give them away."
+        raise Unsuitable("attendance", why) from None
