@@ -123,13 +123,16 @@ class Ledger:
         delta = self._delta(policy.eps, Account.privacy, Account.promised)
         tracking = self._tracking(policy.gamma)
         if delta > policy.delta:
+            spent = ""
+            if before is not None:
+                spent = f", and before this one {at_most(before.spent_eps(policy), 3)} (upper)"
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
                 f"they would spend eps {at_most(self.spent_eps(policy), 3)} (upper)"
-                f"{'' if before is None else f', and before this one {at_most(before.spent_eps(policy), 3)} (upper)'}"
-                "; `untrackable policy show` says what is spent. A campaign with fewer rounds or a smaller eps takes "
-                f"less. Only you can raise your budget, if you mean it: `untrackable policy set --eps …`{self._who()}"
+                f"{spent}; `untrackable policy show` says what is spent. A campaign with fewer rounds or a smaller "
+                "eps takes less. Only you can raise your budget, if you mean it: `untrackable policy set --eps …`"
+                f"{self._who()}"
             )
         hidden = self.crowd_delta(policy)
         if hidden > policy.crowd_delta:
