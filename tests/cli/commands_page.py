@@ -11,8 +11,8 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "commands.md"
 _INTRODUCTION = """\
 # All commands
 
-`untrackable COMMAND --help` explains a command and its options, and shows an example. An option means the same in every
-command that has it:
+`untrackable COMMAND --help` explains a command and its options, and shows an example. An option means the same
+in every command that has it:
 
 | option | what it does |
 |---|---|
@@ -29,8 +29,8 @@ command that has it:
 _CONCLUSION = """\
 ## Mechanisms
 
-A mechanism is written in one way, as arguments of `audit` and `simulate` and as the option `--mechanism` of `estimate`,
-`audit-file` and `campaign new`, there as one text in quotes:
+A mechanism is written in one way, as arguments of `audit` and `simulate` and as the option `--mechanism` of
+`estimate`, `audit-file` and `campaign new`, there as one text in quotes:
 
 | words | what they mean |
 |---|---|
@@ -40,14 +40,15 @@ A mechanism is written in one way, as arguments of `audit` and `simulate` and as
 | `campaign.json` | The mechanism of a campaign, or a mechanism that is described in JSON. |
 | `mine:Mechanism key=value` | A mechanism of your own: a module in this folder, or installed, and a name in it. |
 
-    untrackable audit rappor f=0.5 p=0.5 q=0.75
+    untrackable audit rappor bloom_bits=16 hashes=2 f=0.5 p=0.5 q=0.75
     untrackable estimate reports.csv --mechanism 'deck bits=4 slots=30 eps_report=1'
 
 ## Tables
 
-`--export` writes one row for each value, string, mechanism or number. Numbers have all their digits, and what is not
-known is empty. The names of columns say what a number is: `lower` and `upper` are the ends of an interval, or bounds;
-a column `…_certainty` or `certainty` says exact, upper, lower, bracket or sampled; `standard_error` is estimated.
+`--export` writes one row for each value, string, mechanism or number. Numbers have all their digits, and what
+is not known is empty. The names of columns say what a number is: `lower` and `upper` are the ends of an
+interval, or bounds; a column `…_certainty` or `certainty` says exact, upper, lower, bracket or sampled;
+`standard_error` is estimated.
 
 | command | a row for each | columns |
 |---|---|---|
@@ -67,8 +68,8 @@ a column `…_certainty` or `certainty` says exact, upper, lower, bracket or sam
 
 ## Long work
 
-A command whose work takes longer than ten seconds says on standard error how long about, as soon as two seconds of work
-show it, and then what is left: a bar on a terminal, and a line now and then in a pipe or a log.
+A command whose work takes longer than ten seconds says on standard error about how long, as soon as two seconds
+of work show it, and then what is left: a bar on a terminal, and a line now and then in a pipe or a log.
 
 ## How commands end
 
