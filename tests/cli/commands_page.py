@@ -11,8 +11,76 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "commands.md"
 _INTRODUCTION = """\
 # All commands
 
-`untrackable COMMAND --help` explains a command and its options, and shows an example. Commands that print a result
-take `--json`.
+`untrackable COMMAND --help` explains a command and its options, and shows an example. An option means the same
+in every command that has it:
+
+| option | what it does |
+|---|---|
+| `--json` | Prints the result as JSON. Nothing else is on standard output. |
+| `--export FILE` | Writes the result as a table: `.csv`, `.parquet`, `.arrow` or `.json`, by its ending. |
+| `--plot FILE` | Writes a picture: `.svg`, `.pdf` or `.png`. |
+| `--html FILE` | Writes a page with charts that needs no network. |
+| `--force` | Replaces files that exist. Without it, no command does. |
+| `--rounds N` | How many rounds there are. |
+| `--only-rounds 1-7,9` | Which rounds of files are used. |
+| `--mechanism WORDS` | A mechanism, [as below](#mechanisms). |
+| `--encoding JSON` | What answers mean, as JSON or the name of a JSON file. |
+"""
+_CONCLUSION = """\
+## Mechanisms
+
+A mechanism is written in one way, as arguments of `audit` and `simulate` and as the option `--mechanism` of
+`estimate`, `audit-file` and `campaign new`, there as one text in quotes:
+
+| words | what they mean |
+|---|---|
+| `deck bits=4 slots=365 eps_report=0.1` | A name that `untrackable audit --list` shows, and its parameters. |
+| `deck` | The name alone: parameters are chosen to suit the question. |
+| `rappor --preset paper` | Parameters that were published. |
+| `campaign.json` | The mechanism of a campaign, or a mechanism that is described in JSON. |
+| `mine:Mechanism key=value` | A mechanism of your own: a module in this folder, or installed, and a name in it. |
+
+    untrackable audit rappor bloom_bits=16 hashes=2 f=0.5 p=0.5 q=0.75
+    untrackable estimate reports.csv --mechanism 'deck bits=4 slots=30 eps_report=1'
+
+## Tables
+
+`--export` writes one row for each value, string, mechanism or number. Numbers have all their digits, and what
+is not known is empty. The names of columns say what a number is: `lower` and `upper` are the ends of an
+interval, or bounds; a column `…_certainty` or `certainty` says exact, upper, lower, bracket or sampled;
+`standard_error` is estimated.
+
+| command | a row for each | columns |
+|---|---|---|
+| `estimate` | value | `value`, `frequency`, `standard_error`, `lower`, `upper`, `lower_simultaneous`, … |
+| `estimate --by-round` | round and value | the same, and `round`, `reports` |
+| `discover` | string | `string`, `frequency`, `standard_error`, `lower`, `upper`, `p_value`, `certain` |
+| `rappor-decode` | candidate | `name`, `proportion`, `lower`, `upper`, `p_value`, `found`, … |
+| `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
+| `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |
+| `plan` | mechanism | `mechanism`, `recommended`, `people`, `rounds`, `error_upper`, … |
+| `audit-file` | kind of pair | `by`, `windows_of`, `pairs`, `sampled`, `lower`, `upper`, `level` |
+| `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
+| `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |
+| `demo` | homepage | `value`, `truth`, `alone_frequency`, `crowd_frequency`, … |
+| `manage list` | campaign | `id`, `question`, `published`, `rounds`, `last_round`, `closed`, `small`, `open` |
+| `keys list` | key | `id`, `role`, `created`, `revoked` |
+
+## Long work
+
+A command whose work takes longer than ten seconds says on standard error about how long, as soon as two seconds
+of work show it, and then what is left: a bar on a terminal, and a line now and then in a pipe or a log.
+
+## How commands end
+
+| status | what happened |
+|---|---|
+| 0 | It worked. |
+| 1 | It did not: one line on standard error says why. `plan` found no mechanism, `campaign verify`, `paper` or \
+`audit-client --check` found something wrong, or `send` could not send. |
+| 2 | It was called in a wrong way, and changed nothing. |
+| 130 | Ctrl-C ended it. No half file is left. |
+| 141 | Nobody read its output any more, as when `head` has seen enough. |
 """
 
 
@@ -40,7 +108,7 @@ def commands_page() -> str:
             if name.split()[0] in names
         ]
         parts.append("\n".join((f"## {job}", "", "| command | what it does |", "|---|---|", *rows, "")))
-    return "\n".join(parts)
+    return "\n".join((*parts, _CONCLUSION))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import csv
 import importlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.commands_page import commands
+from tests.cli.commands_page import PAGE, commands
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import DiscoveredStrings, Fresh, Rappor, write_reports
 from untrackable.cli import JOBS, main
@@ -260,6 +261,8 @@ def test_an_answer_is_printed_and_written(
     assert rows
     assert len({*header}) == len(header)
     assert all(title.isidentifier() and title == title.lower() for title in header)
+    (documented,) = re.findall(rf"^\| `{re.escape(name)}` \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)[-1:]
+    assert {*re.findall(r"`(\w+)`", documented)} <= {*header}
     if plot:
         assert "</svg>" in (tmp_path / "x.svg").read_text()
     assert not list(tmp_path.glob(".*.part"))

@@ -42,7 +42,6 @@ def test_a_folder_says_what_its_campaigns_spend(tmp_path: Path) -> None:
     assert ledger.check(fits)[0] <= fits.delta
     with pytest.raises(CampaignRefused, match=r"they would spend eps .* \(upper\); `untrackable policy show`"):
         ledger.check(policy(eps=found.eps * 0.98))
-    with pytest.raises(
-        CampaignRefused, match=r"\(upper\), and before this one 0 \(upper\); .* `untrackable policy set"
-    ):
+    before = r"\(upper\), and before this one 0 \(upper\); .* `untrackable policy set"
+    with pytest.raises(CampaignRefused, match=before):
         ledger.check(policy(eps=found.eps * 0.98), Ledger())

@@ -378,5 +378,5 @@ def test_what_does_not_fit_says_why() -> None:
         TABLES["views"].for_budget(goals_of(SMALL, rounds="forever").budget)
     with pytest.raises(Unsuitable, match="without a last round"):
         separate_campaigns(goals_of(SMALL, rounds="forever"))
-    with pytest.raises(Unsuitable, match="answered so often"):
+    with pytest.raises(Unsuitable, match="so many campaigns are answered"):
         separate_campaigns(goals_of(SMALL, participation=Fraction(1), recognition=0.002))

@@ -91,7 +91,7 @@ def audit_file(
     Example: untrackable audit-file reports.parquet \
                  --window-column place --windows home,work
              untrackable audit-file reports.csv --value 0 \
-                 --mechanism 'rappor f=0.5 p=0.5 q=0.75'
+                 --mechanism 'rappor bloom_bits=16 hashes=2 f=0.5 p=0.5 q=0.75'
     """
     if mechanism is None and value is not None:
         raise click.UsageError("--value needs --mechanism")
