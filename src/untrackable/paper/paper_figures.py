@@ -47,9 +47,9 @@ def _worst_case(directory: Path) -> Path:
 
 
 def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
-    figure = Figure(figsize=(6.2, 8.4), layout="constrained")
-    first, second = figure.subplots(2, 1, sharex=True)
-    for axes, level, name in ((first, 0.5, "median"), (second, 0.9, "90th percentile")):
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axes, level, name in ((left, 0.5, "median"), (right, 0.9, "90th percentile")):
         mine = [p for p in points if p.level == level]
         reports = [p.reports for p in mine]
         for brackets, color, label in (
@@ -78,9 +78,9 @@ def _percentiles(directory: Path, points: list[PercentilePoint]) -> Path:
             ms=6,
             label="signed, 10,000 draws (sampled)",
         )
-        axes.set(ylabel="trackability τ", ylim=(0, None), title=f"RAPPOR: {name} of τ")
+        axes.set(xlabel="reports", title=f"RAPPOR: {name} of τ")
         _finish(axes)
-    second.set(xlabel="reports")
+    left.set(ylabel="trackability τ", ylim=(0, None))
     return save_figure(figure, directory / "rappor-percentiles.png")
 
 

@@ -1,9 +1,8 @@
 """What the collector answers: the most frequent values of closed rounds, from their stored sums."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import number_summary
@@ -221,13 +220,11 @@ def _discovered(
 def _rows(question: Question, estimate: Estimate, used: int, top: int) -> list[dict[str, Any]]:
     """The most frequent values with their labels. Only the first `used` are values of the encoding.
 
-    There are none if reports tell a mean and no shares.
+    There are none if reports tell nothing about single values, but only their mean.
     """
-    if not np.isfinite(estimate.standard_error).all():
-        return []
     unused = max(0, estimate.frequencies.size - used) if estimate.values is None else 0
     ranked = [r for r in estimate.top(top + unused) if not isinstance(r.value, int) or r.value < used][:top]
-    return [_row(question, each) for each in ranked]
+    return [_row(question, each) for each in ranked if math.isfinite(each.standard_error)]
 
 
 def _row(question: Question, ranked: Ranked) -> dict[str, Any]:
