@@ -79,6 +79,8 @@ def test_page_loads_offline_without_complaint(
     assert page.evaluate("getComputedStyle(document.querySelector('.chart svg.marks text')).fill") == ink
     assert page.locator("pre").first.inner_text().endswith("compare" if name == "compared" else "</script><b>&'")
     assert chart_faults(page) == []
+    if name == "followed":  # Reports are whole numbers.
+        assert page.locator("#chart-gammas .role-axis-label text").all_text_contents()[:3] == ["2", "3", "4"]
     if scheme == "dark":
         assert serious_violations(page) == []
     elif name == "followed":  # When a window becomes narrow, legends take as many columns as fit.
