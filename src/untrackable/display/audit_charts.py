@@ -55,8 +55,9 @@ def _lines(
         line_series(names, marks=marks),
         ([_BAND] if _band_seen(rows) else []) + ([_ATTACK] if attack else []),
     )
+    across = _across(x, [row["x"] for row in rows] if whole else [])
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=_across(x, whole),
+        x=across,
         tooltip=[
             alt.Tooltip("line:N", title="line"),
             alt.Tooltip("x:Q", title=x, format=".4~g"),
@@ -68,13 +69,16 @@ def _lines(
     height = alt.Y("y:Q", title=y, scale=scale, axis=FEW_TICKS)
     band = base.mark_area(opacity=0.15, color=NEUTRAL).encode(y=height, y2="low:Q", detail="line:N")
     layers = [band, *key.lines(base.encode(y=height)), key.legend]
-    return chart_spec(alt.layer(*layers, *(_carried_out(key, x, whole, *attack) if attack else ())))
+    return chart_spec(alt.layer(*layers, *(_carried_out(key, across, *attack) if attack else ())))
 
 
-def _across(title: str, whole: bool) -> Any:
-    """The axis across. Of numbers that are counted, it marks whole ones only, and none at its edge."""
-    counted: dict[str, Any] = {"tickMinStep": 1, "format": ",d"} if whole else {}
-    axis = alt.Axis(tickCount=6, labelOverlap=True, **counted)
+def _across(title: str, counted: list[int]) -> Any:
+    """The axis across. Of numbers that are counted, it marks about six whole ones."""
+    marked: dict[str, Any] = {}
+    if counted:
+        first, last = min(counted), max(counted)
+        marked = {"values": list(range(first, last + 1, math.ceil((last - first + 1) / 6))), "format": ",d"}
+    axis = alt.Axis(tickCount=6, labelOverlap=True, **marked)
     return alt.X("x:Q", title=title, axis=axis, scale=alt.Scale(nice=False, padding=8, zero=False))
 
 
@@ -115,12 +119,10 @@ def _attended(audit: Audit) -> Spec:
     return _lines(rows, "rounds", "picked out of a crowd", whole=True, scale=scale, attack=attack)
 
 
-def _carried_out(key: Key, title: str, whole: bool, x: int, share: Matched, least: float) -> tuple[Any, Any]:
+def _carried_out(key: Key, across: Any, x: int, share: Matched, least: float) -> tuple[Any, Any]:
     """A mark for an attack that was carried out, and its interval; nothing is drawn below `least`."""
     ends = {"y": max(least, share.sampled), "low": max(least, share.lower), "high": max(least, share.upper)}
-    seen = alt.Chart(alt.InlineData(values=[{"x": x, "line": _ATTACK.name, **ends}])).encode(
-        x=_across(title, whole)
-    )
+    seen = alt.Chart(alt.InlineData(values=[{"x": x, "line": _ATTACK.name, **ends}])).encode(x=across)
     bar = seen.mark_rule(color=_ATTACK.colour, strokeWidth=2).encode(y="low:Q", y2="high:Q")
     tip = alt.Tooltip("y:Q", title=_ATTACK.name, format=".3~g")
     return bar, key.marks(seen, _ATTACK.name).encode(y="y:Q", tooltip=[tip])

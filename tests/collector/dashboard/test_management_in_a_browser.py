@@ -80,6 +80,8 @@ def test_with_a_script_on_a_phone(site: Site) -> None:
     for _ in range(30):
         page.keyboard.press("ArrowLeft")
     assert page.get_by_label("People", exact=True).input_value() == "1,000"
+    assert slider.get_attribute("aria-valuetext") == "1,000"
+    assert page.get_by_label("Largest error, as a slider").get_attribute("aria-valuetext") == "empty"
     expect(state).to_have_text(re.compile("^Not usable"))
     page.locator(".change").first.click()
     expect(state).to_have_text(re.compile("frequencies are off"))
@@ -116,6 +118,10 @@ def test_without_a_script(site: Site) -> None:
     page = site.browser.new_context(java_script_enabled=False).new_page()
     signed_in(site, page)
     expect(page.locator("input[type=range]")).to_have_count(0)
+    page.get_by_label("several attributes of a person").check()
+    expect(page.get_by_label("Attributes, one on each line")).to_be_visible()
+    expect(page.get_by_label("Possible answers, one on each line")).to_be_hidden()
+    page.get_by_label("one of a list").check()
     page.get_by_label("Possible answers, one on each line").fill("a\nb")
     page.get_by_label("People", exact=True).fill("none")
     page.get_by_role("button", name="Show plans").click()

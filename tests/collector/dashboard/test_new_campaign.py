@@ -289,7 +289,25 @@ def test_any_number_of_a_list(manager: Visitor) -> None:
     assert "shares are off by at most" in shown
     again = fields(manager, recognition="1", people="1e7", eps="2", **names)
     plans = html.unescape(manager.post("/new", **again).text)
+    assert '<th scope="row">views (best)</th><td>1</td>' in plans
+    assert '<th scope="row">separate</th><td>3</td>' in plans
+    assert "--part NAME" not in plans
     assert "untrackable plan --choice search --choice 'export to <b>' --choice share --people 10000000" in plans
+
+
+def test_a_campaign_for_each_choice_is_made_on_the_command_line(manager: Visitor) -> None:
+    """Where one campaign for all of them would tell people with different answers apart."""
+    names = {"kind": "choices", "names": "search\nexport\nshare"}
+    typed = fields(manager, recognition="1", people="3,000", eps="8", **names)
+    plans = html.unescape(manager.post("/new", **typed).text)
+    assert "<strong>3 campaigns, one for each choice: shares are off by at most" in plans
+    assert "untrackable campaign new --plan plan.json --part NAME" in plans
+    preview = manager.post("/new/preview", **typed).text
+    assert (
+        "No single campaign meets these goals, and a campaign for each table is made on the command line."
+        in preview
+    )
+    assert "/new/create" not in preview
 
 
 def test_a_record_of_attributes(manager: Visitor) -> None:

@@ -10,7 +10,7 @@ from untrackable.accounting.verification import verify
 from untrackable.collector.dashboard.outdated_jobs import stop_if_outdated
 from untrackable.collector.dashboard.shown_plan import ShownCampaign, ShownChange, ShownPlan
 from untrackable.collector.dashboard.typed_fields import Asked
-from untrackable.display import plan_words
+from untrackable.display import plan_words, way_words
 from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 from untrackable.display.campaign_words import guarantee_words, schedule_words
 from untrackable.encodings.choices import Choices
@@ -32,15 +32,20 @@ def shown_plan(goals: Goals) -> ShownPlan:
     first, *others = plan_words.verdict(found)
     kept = [plan_words.COLUMNS.index(name) for name in _COLUMNS]
     rows = [plan_words.cells(option) for option in found.options]
+    usable = bool(found.options) or found.separately
+    compared = found.compared
     return ShownPlan(
-        usable=bool(found.options),
-        verdict=(first, *(others if found.options else others[-1:])),  # The changes say what is nearest.
+        usable=usable,
+        verdict=(first, *(others if usable else others[-1:])),  # The changes say what is nearest.
         columns=_COLUMNS,
         rows=tuple(tuple(row[i] for i in kept) for row in rows),
         caption=plan_words.table_caption(goals),
         parameters=tuple((row[0], row[-1]) for row in rows),
+        ways=() if compared is None else (way_words.COLUMNS, *way_words.ways(compared)),
+        ways_caption="" if compared is None else way_words.caption(compared),
+        separately=found.separately,
         refusals=tuple(plan_words.refusals(found)),
-        changes=() if found.options else tuple((name, changes) for name, changes in nearest if changes),
+        changes=() if usable else tuple((name, changes) for name, changes in nearest if changes),
         command=_command(goals),
     )
 
@@ -48,6 +53,10 @@ def shown_plan(goals: Goals) -> ShownPlan:
 def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
     found = _planned(asked.goals)
+    if not found.options and found.separately:
+        raise ValueError(
+            "no single campaign meets these goals, and a campaign for each table is made on the command line"
+        )
     if not found.options:
         raise ValueError("no mechanism meets these goals, so there is no campaign to create")
     draft, encoding = found.campaign(), asked.goals.encoding

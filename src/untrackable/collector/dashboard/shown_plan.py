@@ -22,6 +22,11 @@ class ShownPlan:
     rows: tuple[tuple[str, ...], ...]
     caption: str
     parameters: tuple[tuple[str, str], ...]
+    ways: tuple[tuple[str, ...], ...]
+    """The ways to ask for several answers at once, as rows below headings; empty if there is one answer."""
+    ways_caption: str
+    separately: bool
+    """Whether a campaign for each table is recommended, which this form does not make."""
     refusals: tuple[tuple[str, str], ...]
     changes: tuple[tuple[str, tuple[ShownChange, ...]], ...]
     """The mechanisms that small changes of the goals would help, nearest first, each with the changes."""

@@ -90,7 +90,7 @@ for (const field of form.querySelectorAll("[data-slider]")) {
   const follow = () => {
     const number = Number(field.value.replaceAll(",", ""));
     if (number > 0) slider.value = Math.log10(number);
-    slider.setAttribute("aria-valuetext", field.value);
+    slider.setAttribute("aria-valuetext", field.value || "empty");
   };
   slider.addEventListener("input", () => {
     const digits = Number((10 ** slider.value).toPrecision(2));
