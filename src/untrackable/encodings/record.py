@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Self
 
 from untrackable import checks
@@ -70,6 +71,9 @@ class Record(Encoding):
     @property
     def asked(self) -> AskedTables:
         """The tables, and then each attribute by itself."""
+        return _asked(self)
+
+    def _made_tables(self) -> AskedTables:
         used = {name for table in self.tables for name in table}
         alone = [(name,) for name in self._encodings if name in used and (name,) not in self.tables]
         found = (AskedTable(_table_name(table), tuple(self._table(table))) for table in (*self.tables, *alone))
@@ -161,6 +165,12 @@ class Record(Encoding):
                 shift += encoding.bits
             labels = (encoding.label(value) for value, encoding in zip(values, encodings, strict=True))
             yield Cell(" × ".join(labels), shown, entry)
+
+
+@lru_cache(maxsize=16)
+def _asked(record: Record) -> AskedTables:
+    """Kept, because there may be many cells, and a plan asks for them again and again."""
+    return record._made_tables()
 
 
 def _table_name(table: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -79,8 +80,14 @@ class SeparateDecks:
 
     def _by_one(self, view: View, bits: View) -> Spread:
         """The spread of a cell by the deck of one view, of everybody's shares."""
-        (law,) = self._base(view).entry_laws((tuple(view.index(bit) for bit in bits),))
-        return law.spread.of_sample(1.0)
+        return _spread_of_part(self._base(view), tuple(view.index(bit) for bit in bits))
+
+
+@lru_cache(maxsize=1024)
+def _spread_of_part(base: Views, bits: View) -> Spread:
+    """The spread of a cell of the table of these bits. Many views are alike, so it is kept."""
+    (law,) = base.entry_laws((bits,))
+    return law.spread.of_sample(1.0)
 
 
 def separate_decks(budget: Budget) -> SeparateDecks:

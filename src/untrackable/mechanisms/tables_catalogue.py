@@ -33,6 +33,8 @@ _KEPT_BACK = 0.01
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _TRIED = 2
 """The number of widths that are solved exactly: those whose first guess has the smallest error."""
+_MANY = 64
+"""Beyond this many views, only answers of one bit are tried: wider ones would take too long."""
 
 BasesOf = Callable[[Budget], list[list[Views]]]
 """The reports to choose from: a list for each width of answers, with the narrowest first."""
@@ -45,7 +47,7 @@ def _asked(budget: Budget) -> list[list[Views]]:
         for views in dict.fromkeys((budget.views, budget.shown))
     ]
     plain = _of_every_width(budget, budget.views)
-    return [list(dict.fromkeys(bases)) for bases in zip(plain, *tuned, strict=True)]
+    return [list(dict.fromkeys(bases)) for bases in zip(plain, *tuned, strict=False)]
 
 
 def _grouped(budget: Budget) -> list[list[Views]]:
@@ -91,7 +93,7 @@ def _whole(budget: Budget) -> list[list[Views]]:
 
 def _of_every_width(budget: Budget, views: tuple[View, ...], weights: tuple[int, ...] = ()) -> list[Views]:
     """The reports about these views with answers of every width that fits."""
-    widest = min(LARGEST_WIDTH, max(map(len, views)))
+    widest = min(LARGEST_WIDTH, max(map(len, views))) if len(views) <= _MANY else 1
     return [
         Views(bits=budget.bits, views=views, eps=1.0, width=width, weights=weights)
         for width in range(1, widest + 1)

@@ -15,7 +15,7 @@ coefficients ĝ(v) = 2^-k·Σ_u g(u)·(-1)^⟨v,u⟩, and Σ g·f = Σ ĝ·F.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -135,15 +135,16 @@ def table_law(
 
     A view must show all these bits together. Without `noise`, it is the law of reports that are always true.
     """
-    if not any(set(mine) <= set(view) for view in views):
+    holding = _views_of_bits(tuple(views))
+    near = sorted({i for bit in mine for i in holding.get(bit, ())})
+    shown = set(mine)
+    if not any(shown.issubset(views[i]) for i in near):
         raise ValueError("these reports are about other tables: no view shows all bits of this one together")
     size = 1 << len(mine)
     seen, reach = np.zeros(size), np.zeros(size)
     shared = []
-    shown = set(mine)
-    for i, (other, base, share) in enumerate(zip(views, bases, shares, strict=True)):
-        if shown.isdisjoint(other):
-            continue
+    for i in near:
+        other, base, share = views[i], bases[i], shares[i]
         common = [bit for bit in other if bit in shown]
         here, there = places(mine, common), places(other, common)
         symbols, own = 1 << base.width, 1 << base.bits
@@ -156,6 +157,16 @@ def table_law(
     seen[0], reach[0] = 1.0, 1.0
     widest = max((1 << bases[part.view].width) - 1 for part in shared)
     return TableLaw(len(mine), seen, reach, shared, min(widest, size - 1))
+
+
+@lru_cache(maxsize=8)
+def _views_of_bits(views: tuple[View, ...]) -> dict[int, list[int]]:
+    """The numbers of the views that show each bit."""
+    found: dict[int, list[int]] = {}
+    for i, view in enumerate(views):
+        for bit in view:
+            found.setdefault(bit, []).append(i)
+    return found
 
 
 def mean_sign(base: NoisyInnerProduct) -> float:
