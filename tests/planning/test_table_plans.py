@@ -281,11 +281,10 @@ def test_ways_are_compared_at_one_budget(small_plan: Plan) -> None:
     assert way_words.ways(compared)[0][0] == f"{compared.ways[0].name} (best)"
 
 
-@pytest.mark.parametrize("encoding", [SMALL, WORD], ids=["choices", "record"])
 @pytest.mark.parametrize(
-    "demands",
-    [{"eps": 2.0, "persistence": 3}, {"crowd_eps": 1.0, "one_network": True}],
-    ids=["alone", "crowd"],
+    ("encoding", "demands"),
+    [(WORD, {"eps": 2.0, "persistence": 3}), (SMALL, {"crowd_eps": 1.0, "one_network": True})],
+    ids=["record alone", "choices in a crowd"],
 )
 def test_one_client_answers_separate_campaigns_within_the_budget(
     encoding: Encoding, demands: Mapping[str, Any]
@@ -340,11 +339,15 @@ def test_separate_campaigns_keep_their_error() -> None:
 # --- campaigns ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", [SMALL, WORD], ids=["choices", "record"])
 @pytest.mark.parametrize(
-    "demands",
-    [{"eps": 2.0, "changes": True}, {"eps": 1.0, "participation": "1/7"}, {"crowd_eps": 1.0, "one_network": True}],
-    ids=["changing", "by chance", "crowd"],
+    ("encoding", "demands"),
+    [
+        (SMALL, {"eps": 1.0, "participation": "1/7"}),
+        (WORD, {"eps": 2.0, "changes": True}),
+        (SMALL, {"crowd_eps": 1.0, "one_network": True}),
+        (WORD, {"crowd_eps": 1.0, "one_network": True}),
+    ],
+    ids=["choices by chance", "changing record", "choices in a crowd", "record in a crowd"],
 )
 def test_every_option_verifies_as_a_campaign(encoding: Encoding, demands: Mapping[str, Any]) -> None:
     people = 20_000 if "crowd_eps" in demands else 2_000_000

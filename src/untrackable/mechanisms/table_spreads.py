@@ -2,8 +2,6 @@
 
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-
 from untrackable.estimation.spread import Spread, stacked
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
@@ -26,4 +24,4 @@ def cell_spreads(mechanism: Mechanism, shown: tuple[View, ...], round: int) -> S
     sums = mechanism.aggregator(round)
     if not isinstance(sums, _SumsOfViews):
         raise Unsuitable("values", "It asks about whole values, and tables of parts of a value are asked for.")
-    return stacked([spread.of_sample(np.float64(1.0)) for spread in sums.entry_spreads(shown)])
+    return stacked(sums.entry_spreads(shown)).of_sample(1.0)

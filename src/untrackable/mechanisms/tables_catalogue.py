@@ -103,7 +103,7 @@ def _of_every_width(budget: Budget, views: tuple[View, ...], weights: tuple[int,
 def _radius(base: Views, budget: Budget) -> float:
     """The largest error radius of a cell, for which widths are compared."""
     reports = max(1, math.floor(budget.people * budget.participation))
-    laws = base.entry_laws(budget.shown)
+    laws = set(base.entry_laws(budget.shown))
     return max(float(np.max(law.spread.of_sample(1.0).radius(reports, budget.beta or _BETA))) for law in laws)
 
 

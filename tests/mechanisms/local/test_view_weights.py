@@ -34,7 +34,7 @@ def worst(views: tuple[View, ...], weights: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize("views", [PAIRS, (*PAIRS, (2, 3, 4))], ids=["two", "three"])
 def test_no_other_weights_are_much_better(views: tuple[View, ...]) -> None:
-    grid = itertools.product((1, 2, 3, 4, 6, 9, 13, 20), repeat=len(views))
+    grid = itertools.product((1, 2, 4, 6, 9), repeat=len(views))
     assert worst(views, tuned_weights(views, SHOWN)) < 1.03 * min(worst(views, weights) for weights in grid)
 
 
