@@ -1,5 +1,6 @@
 """What a campaign will deliver, in words: accuracy for a number of people, and what its noise means."""
 
+import dataclasses
 import math
 
 import pytest
@@ -8,7 +9,8 @@ from untrackable import Deck
 from untrackable.display.campaign_accuracy import CampaignAccuracy, accuracy_words, campaign_accuracy
 from untrackable.display.truth_words import share, truth_words
 from untrackable.encodings.categories import Categories
-from untrackable.mechanisms import Bitwise, Lgrr, Unary
+from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.mechanisms import Bitwise, Dealt, Lgrr, OneBitMean, Unary
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 
@@ -33,6 +35,21 @@ def test_the_error_is_that_of_the_mechanism() -> None:
     assert found.people_needed is not None
     assert campaign_accuracy(campaign, found.people_needed).usable
     assert not campaign_accuracy(campaign, found.people_needed - 1).usable
+
+
+def test_the_error_of_a_mean_is_said_to_be_that() -> None:
+    """Alone it is the bound for one noisy bit of each person, whose values span the whole range."""
+    made = dataclasses.replace(
+        asked(10),
+        encoding=IntegerRange(low=0, high=3),
+        mechanism=Dealt(OneBitMean(values=4, eps=0.3), 10),
+    )
+    found = campaign_accuracy(made, 1_000_000)
+    words = accuracy_words(found)
+    assert "the mean is off by at most ±" in words
+    assert "shares" not in words
+    gap = math.tanh(0.15)
+    assert found.error_upper == pytest.approx(math.sqrt(math.log(2 / 0.05) / 2 / 1_000_000) / gap, rel=1e-3)
 
 
 def test_a_useless_campaign_says_so_first() -> None:

@@ -15,7 +15,7 @@ class CampaignAccuracy:
     """The error of one round (upper, or predicted for discovered strings), and how many people a usable one takes.
 
     The error is for all answers at once, except with probability `beta`. It is of the last round, or the first if
-    there is no last one.
+    there is no last one. If only a mean can be told (`of_mean`), it is a share of the range of numbers.
     """
 
     people: int
@@ -29,6 +29,7 @@ class CampaignAccuracy:
     """That of an answer that nobody gives (exact); None if it is not known."""
     standard_error_of_tenth: float | None = None
     """That of an answer that a tenth of people give (exact); None if it is not known."""
+    of_mean: bool = False
 
     @property
     def usable(self) -> bool:
@@ -45,6 +46,7 @@ def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
         rounds=rounds,
         error=USABLE_ERROR,
         participation=campaign.participation,
+        want="frequencies" if campaign.mechanism.tells_shares else "mean",
     )
     error = errors(campaign.mechanism, goals, people).one_round
     try:
@@ -60,6 +62,7 @@ def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
         reports := max(1, round(people * campaign.participation)),
         _standard_error(campaign, reports, 0.0),
         _standard_error(campaign, reports, 0.1),
+        of_mean=not campaign.mechanism.tells_shares,
     )
 
 
@@ -85,6 +88,11 @@ def accuracy_words(found: CampaignAccuracy) -> str:
     people = f"with {found.people:,} {'people' if found.people > 1 else 'person'} in a round"
     if found.predicted:
         told = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
+    elif found.of_mean:
+        told = (
+            f"{people}, the mean is off by at most ±{upper(found.error_upper)} of the range of numbers (upper; "
+            f"except with probability {found.beta:g})"
+        )
     else:
         told = (
             f"{people}, shares are off by at most ±{upper(found.error_upper)} "

@@ -1,9 +1,8 @@
 """The interface of all mechanisms.
 
-A mechanism is a public recipe: a frozen object that holds nothing secret. It makes clients, simulates populations,
-adds up reports, and describes three experiments: what an observer learns about a value (privacy), whether two
-reports come from one person (tracking), and whether a person's value changed (detection). Reports are unsigned
-integers below 2^report_bits. Rounds are public and count from 1.
+A mechanism is a public recipe without secrets. It makes clients, simulates populations, adds up reports, and
+describes three experiments: what an observer learns about a value (privacy), whether two reports come from one person
+(tracking), and whether a value changed (detection). Reports are integers below 2^report_bits, rounds count from 1.
 """
 
 import math
@@ -47,10 +46,9 @@ Pair = Experiment | Mixture | Worst
 
 
 class Mechanism(CrowdQuestions, ABC):
-    """A mechanism: it makes clients, simulates populations, aggregates reports and describes its experiments.
+    """A mechanism. Every question that the rest of the project asks about it is a method or property here.
 
-    Every question that the rest of the project asks about a mechanism is a method or property here. The methods of
-    a state take their entropy as an argument and are deterministic otherwise.
+    The methods of a state take their entropy as an argument and are deterministic otherwise.
     """
 
     __slots__ = ()
@@ -99,6 +97,11 @@ class Mechanism(CrowdQuestions, ABC):
     @property
     def rounds_alike(self) -> bool:
         """Whether the estimates of all rounds have the same error."""
+        return True
+
+    @property
+    def tells_shares(self) -> bool:
+        """Whether the share of each value can be estimated. If not, only the mean of numbers can."""
         return True
 
     @property
@@ -230,14 +233,15 @@ class Mechanism(CrowdQuestions, ABC):
     def simulate(self, values: ArrayLike, *, rounds: int | Sequence[int], seed: int) -> Iterator[Batch]:
         """Reports of a whole population, in batches of bounded size. The same seed gives the same reports.
 
-        `values` has one entry per client. Where values may change, it may have one row per client instead, with an
-        entry for each round. `rounds` is the number of rounds, which are then 1 … rounds, or a list of rounds.
+        `values` has an entry for each client, or, where values may change, a row with an entry for each round.
+        `rounds` is the number of rounds, which are then 1 … rounds, or a list of rounds.
         """
         numbers = round_numbers(rounds)
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
-        # Simulating nobody raises errors here rather than while the caller iterates.
-        self._simulate(array[:0], numbers, np.random.default_rng(seed))
+        self._simulate(
+            array[:0], numbers, np.random.default_rng(seed)
+        )  # Errors are raised now, not while iterating.
         return simulated_batches(self._simulate, array, numbers, words=self._words(), seed=seed)
 
     def tracking(

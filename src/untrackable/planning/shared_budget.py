@@ -1,7 +1,7 @@
 """Divides one privacy budget among several questions, by the sums with which a client's ledger adds them up."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,10 +12,9 @@ from untrackable.errors import NoPlan
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.ordered_catalogue import offered
-from untrackable.mechanisms.tables_catalogue import TABLES
 from untrackable.planning.forecast import errors
 from untrackable.planning.goals import Goals
+from untrackable.planning.offered_mechanisms import offered_for
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.suitability import meeting
 from untrackable.protocol.campaign import Campaign
@@ -106,7 +105,7 @@ class Asked:
         goals = goals.replace(**budget.demands(part))
         found: list[tuple[float, int, Asked]] = []
         reasons: list[str] = []
-        for entry in _entries(goals).values():
+        for entry in offered_for(goals).values():
             try:
                 mechanism, _ = _meeting(entry.name, goals)
             except Unsuitable as reason:
@@ -138,14 +137,10 @@ class Asked:
         return min(most, rounded(found, _DIGITS, "up"))
 
 
-def _entries(goals: Goals) -> Mapping[str, Entry]:
-    return offered(goals.want) if goals.asked is None else TABLES
-
-
 @lru_cache(maxsize=256)
 def _meeting(name: str, goals: Goals) -> tuple[Mechanism, Bracket]:
     """Kept, because a search comes back to the same eps."""
-    return meeting(_entries(goals)[name], goals)
+    return meeting(offered_for(goals)[name], goals)
 
 
 def _setting(name: str, goals: Goals) -> Setting:

@@ -69,6 +69,11 @@ class Faded(Fading):
         self._check_scale()
 
     @property
+    def tells_shares(self) -> bool:
+        """Whether reports tell more than a mean."""
+        return getattr(self.local, "tells_shares", True)
+
+    @property
     def _differing(self) -> Fraction:
         """ρ."""
         return self.local.differing_exact()

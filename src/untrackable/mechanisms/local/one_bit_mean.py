@@ -37,6 +37,7 @@ class OneBitMean:
     eps: float
     flip: Chance = field(init=False, repr=False)
 
+    tells_shares = False
     published = "Duchi, Jordan, Wainwright: Local privacy and statistical minimax rates (2013); Ding et al. (2017)"
 
     def __post_init__(self) -> None:

@@ -35,6 +35,11 @@ class LocalWrapper(Mechanism):
         """Where the mechanism and its base come from."""
         return "; ".join(filter(None, (self.published, getattr(self.base, "published", ""))))
 
+    @property
+    def tells_shares(self) -> bool:
+        """Whether reports of the base tell more than a mean."""
+        return getattr(self.base, "tells_shares", True)
+
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
