@@ -1,8 +1,8 @@
 """The interface of all mechanisms.
 
 A mechanism is a public recipe without secrets. It makes clients, simulates populations, adds up reports, and
-describes three experiments: what an observer learns about a value (privacy), whether two reports come from one person
-(tracking), and whether a value changed (detection). Reports are integers below 2^report_bits, rounds count from 1.
+describes three experiments: what an observer learns about a value (privacy), whether two reports come from one
+person (tracking), and whether a value changed (detection). Reports are integers below 2^report_bits.
 """
 
 import math
