@@ -52,17 +52,21 @@ class Shown(NamedTuple):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """The command, left running for a browser until it is interrupted. Nothing else is on standard error."""
+    """The command, left running for a browser until it is interrupted."""
     picture, scratch = tmp_path_factory.mktemp("demo") / "demo.png", tmp_path_factory.mktemp("scratch")
     command = [*COMMAND, "--clients", str(CLIENTS), "--simulated", str(SIMULATED), "--json", "--plot", str(picture)]
     with subprocess.Popen(  # noqa: S603
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
     ) as run:
         assert run.stderr is not None
-        said = "".join(run.stderr.readline() for _ in range(3))
+        said = ""
+        for line in run.stderr:  # how long it takes, if the machine is slow, and in the end where to look
+            said += line
+            if "see your report go out" in line:
+                break
         found = re.search(r"^The collector is running at (http://\S+) \(Ctrl-C ends it\)\.$", said, re.M)
         own = re.search(r"see your report go out: (http://\S+)", said)
-        assert found, said + run.stderr.read()
+        assert found, said
         assert own
         assert re.search(r"with the key ut_\S+", said)
         page = read(found[1])
@@ -205,5 +209,5 @@ def test_it_can_be_interrupted_at_any_time(beginning: str, files: int, tmp_path:
         os.killpg(run.pid, signal.SIGINT)
         assert run.wait(60) == 0
         assert run.stderr is not None
-        assert run.stderr.read() == b""
+        assert b"Traceback" not in run.stderr.read()
     assert list(folder.iterdir()) == []
