@@ -1,12 +1,14 @@
 """What is spent of a budget, as the smallest eps that holds at the person's delta."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.client.samples import Clock, campaign, client, policy
 from untrackable.accounting.spent_budget import spent_eps
+from untrackable.brackets import at_least
 from untrackable.client.ledger import Ledger
 from untrackable.client.private_folder import Folder
 from untrackable.client.stored_policy import spent_budget
@@ -42,6 +44,8 @@ def test_a_folder_says_what_its_campaigns_spend(tmp_path: Path) -> None:
     assert ledger.check(fits)[0] <= fits.delta
     with pytest.raises(CampaignRefused, match=r"they would spend eps .* \(upper\); `untrackable policy show`"):
         ledger.check(policy(eps=found.eps * 0.98))
-    before = r"\(upper\), and before this one 0 \(upper\); .* `untrackable policy set"
+    smaller = policy(eps=found.eps * 0.98)
+    left = re.escape(at_least(smaller.eps, 3))
+    before = rf"Before this one it is 0 \(upper\), and {left} is left \(lower\); .* `untrackable policy set"
     with pytest.raises(CampaignRefused, match=before):
-        ledger.check(policy(eps=found.eps * 0.98), Ledger())
+        ledger.check(smaller, Ledger())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from untrackable.accounting.joint_account import JointAccount
-from untrackable.brackets import at_most
+from untrackable.brackets import at_least, at_most
 from untrackable.client.account import Account
 from untrackable.client.life import Life, last_begun
 from untrackable.client.network import AllowedNetwork
@@ -138,9 +138,9 @@ class Ledger:
         if delta > policy.delta:
             spent = f"{at_most(joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
             if before is not None:
-                spent += (
-                    f", and before this one {at_most(before.joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
-                )
+                earlier = at_most(before.joint.spent_eps(policy.eps, policy.delta), 3)
+                left = at_least(before.joint.left_eps(policy.eps, policy.delta), 3)
+                spent += f". Before this one it is {earlier} (upper), and {left} is left (lower)"
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
                 f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
