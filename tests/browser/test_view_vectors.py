@@ -298,6 +298,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             replaced(MEAN, '"values":101', '"values":1'),
             replaced(MEAN, f'"eps":{MEAN.to_json()["mechanism"]["base"]["eps"]}', '"eps":0'),
             replaced(FADED, '"power":0.8', '"power":0.4'),
+            replaced(FADED, '"power":0.8', '"power":0.5'),
             replaced(FADED, '"scale":0.2', '"scale":0'),
         ],
     }

@@ -13,6 +13,7 @@ from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.separate_decks import SeparateDecks, separate_decks
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.integer_losses import STEPS, composed
 
 PAIRS = ((0, 1), (1, 2, 3))
 BUDGET = Budget(
@@ -68,3 +69,14 @@ def test_a_crowd_hides_all_of_them_together() -> None:
     assert both.delta(1.0).upper <= 1e-6
     limited = separate_decks(replace(BUDGET, crowd=crowd, participation=Fraction(1)))
     assert limited.privacy(Fraction(1)).delta(2.0).upper <= 1e-6
+
+
+def test_a_client_confirms_the_crowd_of_all_of_them_together() -> None:
+    """Its sums are much coarser than the engine's if few rounds have a large eps."""
+    crowd = CrowdBudget(eps=2.2, delta=1e-8, people=100_000)
+    found = separate_decks(replace(BUDGET, eps=math.inf, crowd=crowd))
+    asked = {"people": crowd.people, "participation": BUDGET.participation}
+    laws = [deck.integer_crowd(**asked) for deck in found.decks([True, False])]  # type: ignore[arg-type]
+    together = composed([law for law in laws if law is not None], crowd.eps / STEPS)
+    assert len([law for law in laws if law is not None]) == 2
+    assert 1e-10 < together.delta(crowd.eps) <= crowd.delta

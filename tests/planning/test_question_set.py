@@ -20,6 +20,8 @@ from untrackable.accounting.verification import verify
 from untrackable.answers.table_estimate import estimated_table
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
+from untrackable.display.notebook_columns import columns_of
+from untrackable.display.question_set_words import caption
 from untrackable.errors import CampaignRefused, NoPlan
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.planning.plans import Option
@@ -324,3 +326,13 @@ def test_a_record_that_would_do_is_named_if_the_set_does_not() -> None:
         NoPlan, match=r"One campaign would be accurate enough, with a record .* one of them, drawn anew: a ±0\.0"
     ):
         plan_together(questions, people=40_000, rounds=1)
+
+
+def test_what_is_shown_is_rounded_to_the_safe_side_and_knows_of_the_crowd() -> None:
+    """A third of delta is no number of three digits, and a smaller one would not be kept."""
+    assert "at delta 3.34e-07 (upper)" in caption(planned("three kinds"))
+    found = planned("two, in a crowd")
+    columns = columns_of(found)
+    assert columns["crowd_eps"].values == [part.goals.crowd_eps for part in found.parts]
+    assert columns["crowd_delta"].values == [part.goals.crowd_delta for part in found.parts]
+    assert columns_of(planned("three kinds"))["crowd_delta"].values == [None] * 3

@@ -61,6 +61,7 @@ export function problem({ encoding, mechanism: made, rounds }: Campaign): string
           ? within(made.delta, 1e-11, 1) &&
             within(made.eps, Number.MIN_VALUE, Number.MAX_VALUE) &&
             within(made.power, 0.5, 4) &&
+            made.power > 0.5 &&
             within(made.scale, SMALLEST_EPS, 40)
           : whole(made.slots, 1, MOST_SLOTS) && /^(stop|replay)$/.test(made.when_empty)),
       "the campaign is not valid",

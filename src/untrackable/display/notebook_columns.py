@@ -139,6 +139,8 @@ def _(together: QuestionSet) -> Columns:
         "participation": _floats(float(part.goals.answered) for part in parts),
         "eps": _floats(part.goals.eps for part in parts),
         "delta": _floats(part.goals.delta for part in parts),
+        "crowd_eps": _floats(part.goals.crowd_eps for part in parts),
+        "crowd_delta": _floats(None if part.goals.crowd_eps is None else part.goals.crowd_delta for part in parts),
         "error_upper": _floats(part.error for part in parts),
         "wanted_error": _floats(part.wanted for part in parts),
         "error_alone_upper": _floats(part.alone for part in parts),

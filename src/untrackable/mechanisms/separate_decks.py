@@ -27,9 +27,12 @@ from untrackable.theory.crowd_counts import CrowdParts
 from untrackable.theory.crowd_rounds import crowd_upper
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 
 _CROWD_CLOSE = 1e-4
 """The relative precision of eps in a crowd."""
+_COUNTED_CLOSE = 1e-3
+"""The same as a client counts. Its sums are coarse."""
 _KEPT_BACK = 0.02
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _BETA = 0.05
@@ -161,9 +164,34 @@ def _crowd_eps(budget: Budget, slots: int, width: int) -> float:
         high=LARGEST_CROWD_EPS,
         tolerance=_CROWD_CLOSE,
     )
+    if found:
+        found = _counted_by_clients(budget, slots, width, found)
     if found == 0:
         raise ValueError(f"people must be more than {crowd.people:,}: so small a crowd does not keep this budget")
     return found
+
+
+def _counted_by_clients(budget: Budget, slots: int, width: int, most: float) -> float:
+    """The largest eps of one report up to `most` with which a client's ledger accepts all decks; 0 if none is.
+
+    It composes coarser laws of all decks, each of which is an upper bound.
+    """
+    crowd = budget.crowd
+    if crowd is None:
+        raise TypeError("the budget must have a crowd")
+
+    def spent(eps: float) -> float:
+        laws: list[LossLaw] = []
+        for base, count in _bases(budget.views, width, eps):
+            law = Dealt(base, slots).integer_crowd(people=crowd.people, participation=budget.participation)
+            laws += [LossLaw.everything() if law is None else law] * count
+        return composed(laws, crowd.eps / STEPS).delta(crowd.eps)
+
+    if spent(most) <= crowd.delta:
+        return most
+    return largest_parameter(
+        spent, 0.95 * most, eps=crowd.eps, delta=crowd.delta, high=most, tolerance=_COUNTED_CLOSE
+    )
 
 
 def _crowd(budget: Budget) -> CrowdBudget:

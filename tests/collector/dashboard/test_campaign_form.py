@@ -153,8 +153,8 @@ def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
             {"kind": "buckets", "buckets": "1:9:3:log", "want": "mean", "people": "x"},
             {
                 "people": "People must be a number, such as 1,000,000.",
-                "want": "What is published must not be mean: the values must stand for numbers at equal distances, "
-                "within a range.",
+                "want": "What is published must not be mean: the answers must stand for numbers at equal "
+                "distances, within a range.",
             },
         ),
         (
@@ -185,6 +185,10 @@ def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
         ({"kind": "record", "attributes": "a: x, y\nb: yes/no", "tables": "a, a"}, {"tables": None}),
         ({"kind": "record", "attributes": "a: x, y\nb: yes/no", "tables": "a, b\nb, a"}, {"tables": None}),
         ({"kind": "record", "attributes": "a: 0:1:4096\nb: 0:1:4096"}, {"tables": None}),
+        (
+            {"kind": "record", "attributes": "\n".join(f"a{i}: yes/no" for i in range(257)) + "\nunread"},
+            {"attributes": "All attributes together must have at most 256 bits."},
+        ),
         ({"wipes": "often"}, {"wipes": "Wipes must be a whole number, or any."}),
         ({"wipes": "-1"}, {"wipes": None}),
         ({"wipes": "any", "one_network": "on"}, {"wipes": None}),

@@ -103,6 +103,10 @@ def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
         (Categories(names=["</script>", "b"]), r'// One of the list: client.answer("\u003c/script>")'),
         (HashedStrings(bits=8, salt=bytes(16), longest=20), '// A text: client.answer("example.org")'),
         (CHOICES, 'may be empty: client.answer(["search", "export"])'),
+        (
+            Record(attributes={"</script>": Buckets(edges=[0, 5, 9], unit="ms"), "new": Bit()}),
+            r'attribute, \u003c/script> in ms: client.answer({"\u003c/script>": 5, "new": true})',
+        ),
         (RECORD, 'for each attribute, start in ms: client.answer({"system": "linux", "start": 1000})'),
     ],
 )

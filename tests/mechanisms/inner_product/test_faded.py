@@ -77,6 +77,13 @@ def test_a_crowd_hides_louder_reports(local: Any) -> None:
     assert found.privacy().delta(found.eps).upper <= 1e-6
 
 
+def test_the_crowd_of_a_found_mechanism_is_the_one_that_was_searched() -> None:
+    """The bound has spikes, so even the smallest change of the scale would need another look at it."""
+    asked: Any = {"people": 2000, "participation": Fraction(1, 2)}
+    found = Faded.for_crowd(local=OneBitMean(values=9, eps=1.0), rounds=6, eps=1.0, delta=1e-6, **asked)
+    assert found.crowd(reports=6, **asked).delta(1.0).upper <= 1e-6
+
+
 @both
 def test_states_json_and_estimates(mechanism: Faded) -> None:
     assert from_json(mechanism.to_json()) == mechanism

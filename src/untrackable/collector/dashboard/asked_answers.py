@@ -8,7 +8,7 @@ from untrackable.encodings.bit import Bit
 from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import LARGEST_BITS, Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.encodings.record import Record
@@ -78,6 +78,10 @@ def _record(form: CampaignForm) -> Encoding | None:
             attributes[name] = _attribute(said)
         except (TypeError, ValueError) as error:
             form.errors["attributes"] = f"{name}: {str(error).replace('names', 'answers')}."
+            return None
+        # Large ones take a while, so no further one is made.
+        if sum(encoding.bits for encoding in attributes.values()) > LARGEST_BITS:
+            form.errors["attributes"] = f"All attributes together must have at most {LARGEST_BITS} bits."
             return None
     if len(attributes) < 2:
         form.errors["attributes"] = "Write at least two attributes, each on a line of its own."

@@ -10,6 +10,8 @@ from untrackable.protocol.campaign import Campaign
 
 _SHOWN = 2
 """The number of names in an example of many choices."""
+_LESS = "\\u003c"
+"""The sign < in JSON, as no HTML has it."""
 
 _WORDS = {
     "bit": "True or false",
@@ -40,9 +42,9 @@ def embedded_call(campaign: Campaign) -> str:
     if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
         words = "Notes a use today, and answers on how many of the last 28 days there was one"
         return f"// {words}. The days stay on the device.\n  await client.used();"
+    words = f"{_WORDS[encoding.kind]}{_units(encoding)}: client.answer({strict_json.write(_example(encoding))})"
     # The lines are part of a page, whose reader must not take a name for the end of the script.
-    example = strict_json.write(_example(encoding)).replace("<", "\\u003c")
-    return f"// {_WORDS[encoding.kind]}{_units(encoding)}: client.answer({example})\n  await client.answer(null);"
+    return f"// {words.replace('<', _LESS)}\n  await client.answer(null);"
 
 
 def _example(encoding: Encoding) -> Any:

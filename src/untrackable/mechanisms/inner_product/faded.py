@@ -126,7 +126,7 @@ class Faded(Fading):
         # To first order in 1/people, all rounds look like a Gaussian with this shift.
         target = gaussian_shift(asked.delta, asked.eps) ** 2 * people / (2 * float(share))
         guess = _solved(sent, target)
-        scale = rounded(loudest_scale(sent, guess, people, asked.eps, asked.delta, share), up=False)
+        scale = loudest_scale(sent, guess, people, asked.eps, asked.delta, share)
         alone = all_rounds(1, 1, scale, asked.power, math.inf, asked._differing).gamma(asked.delta).upper
         return cls(local=local, eps=max(eps, rounded(alone, up=True)), delta=delta, power=power, scale=scale)
 
