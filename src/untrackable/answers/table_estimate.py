@@ -30,10 +30,11 @@ class CellSpreads(Spreads):
 
     def of(self, weights: FloatArray) -> Spread:
         """The spread of the only cell that has a weight."""
-        places = np.flatnonzero(weights)
-        if places.size != 1:
+        places = np.flatnonzero(weights).tolist()
+        if len(places) != 1:
             raise ValueError("how far a sum over several cells of a table may be off is not known")
-        return self._cells[places[0]].scaled(float(weights[places[0]]))
+        cell: Spread = self._cells[places[0]]
+        return cell.scaled(float(weights[places[0]]))
 
     def of_each(self) -> Spread:
         """The spreads of all cells."""
