@@ -7,6 +7,7 @@ import pytest
 
 from untrackable import Deck, Fresh
 from untrackable.answers.question import Question
+from untrackable.answers.trend import at_beta
 from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
 from untrackable.estimation.aggregators import Estimate
 from untrackable.mechanisms.interface import Mechanism
@@ -107,6 +108,24 @@ def test_participation_widens_the_error_and_not_the_shares() -> None:
     )
     assert np.array_equal(all_of_them.frequencies, some.frequencies)
     assert np.all(some.standard_error >= all_of_them.standard_error)
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1)])
+def test_another_beta_keeps_the_smaller_bound(share: Fraction) -> None:
+    """Reports about one of six names vary far less than they span, at another beta and by round as well."""
+    mechanism = fresh(FEATURES, eps=0.5)
+    question = Question(mechanism, FEATURES, participation=share)
+    sums = mechanism.aggregator()
+    for batch in mechanism.simulate(np.arange(PEOPLE) % 64, rounds=[1], seed=1):
+        sums.add(batch.reports[:, 0])
+    wide, narrow = question.estimate(sums, 0.3), question.estimate(sums, 0.01)
+    found = at_beta(wide, 0.01)
+    for name in ("radius", "simultaneous_radius"):
+        np.testing.assert_allclose(getattr(found, name), getattr(narrow, name), rtol=0.01)
+    one_name = wide.spread.of(2.0 * np.eye(6)[3])
+    assert one_name.standard_error(wide.n) < 0.3 * float(one_name.span) / np.sqrt(wide.n)
+    with pytest.raises(ValueError, match="several cells"):
+        wide.spread.of(np.ones(6))
 
 
 def test_what_does_not_fit_is_refused() -> None:

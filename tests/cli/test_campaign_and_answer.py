@@ -277,7 +277,8 @@ def test_answering_and_sending(
         ([], "Safari\n", "is not pinned"),
         (["--pin", "xyz"], "Safari\n", "64 lower-case hexadecimal"),
         (["--pin", found.id], "Lynx\n", "must be one of the 3"),
-        (["--pin", found.id], "", "must be one of the 3"),
+        (["--pin", found.id], "\n", "must be one of the 3"),
+        (["--pin", found.id], "", "standard input is empty"),
         (["--pin", found.id, "--eps", "0.1"], "Safari\n", "your policy allows"),
     ]:
         refused = run("answer", str(made), "--folder", folder, *arguments, given=given)
@@ -362,6 +363,24 @@ def test_a_prompt_shows_the_promise_first_and_never_the_answer(made: Path, tmp_p
     assert "Error" in again
     assert "Warning" not in again
     assert not any(word in again for word in ("nothing\r", "such\r", "there\r"))
+
+
+def test_several_choices_are_typed_as_numbers(tmp_path: Path) -> None:
+    """The prompt says how to give several, and how to give none."""
+    made = tmp_path / "choices.json"
+    names = [word for name in ("search", "export", "share") for word in ("--choice", name)]
+    done = run(
+        *("campaign", "new", str(made), "--question", "Which did you use?", *names, "--every", "1d"),
+        *("--rounds", "12", "--eps", "1"),
+    )
+    assert done.exit_code == 0, done.output
+    pin = Campaign.from_bytes(made.read_bytes()).id
+    text = typed(made, tmp_path / "mine", b"1 3\n", b"1, 4\n", b"1, export\n", pin=pin)
+    assert "   3  share" in text
+    assert "numbers with commas between, - for none of them" in text
+    assert text.count("Try again") == 2
+    assert "answered; " in text
+    assert "answered; " in typed(made, tmp_path / "other", b"-\n", pin=pin)
 
 
 def test_a_short_pin_must_fit_and_have_eight_digits(made: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ with probability at most 1e-7.
 """
 
 import itertools
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -297,7 +298,11 @@ def test_questions_must_be_mappings() -> None:
             {},
             r"need eps .* together \(upper\), and the budget is eps 1\. .* times as many people",
         ),
-        ({"a": {"values": 64}, "b": {"values": 64}}, {"people": 3_000}, "above ±0.1 a figure says little"),
+        (
+            {"a": {"values": 64}, "b": {"values": 64}},
+            {"people": 3_000},
+            "question a: .*above ±0.1 a figure says little.* question b: .*above ±0.1",
+        ),
         ({"a": {"values": 2}, "b": {"values": 2}}, {"rounds": "forever"}, "without a last round"),
         ({"a": {"values": 2}, "b": {"values": 2}}, {"recognition": 0.001}, "give them away"),
         (
@@ -336,3 +341,15 @@ def test_what_is_shown_is_rounded_to_the_safe_side_and_knows_of_the_crowd() -> N
     assert columns["crowd_eps"].values == [part.goals.crowd_eps for part in found.parts]
     assert columns["crowd_delta"].values == [part.goals.crowd_delta for part in found.parts]
     assert columns_of(planned("three kinds"))["crowd_delta"].values == [None] * 3
+
+
+def test_pooling_that_is_proposed_is_enough() -> None:
+    """The pooled rounds that an error message names are the fewest with which the questions fit."""
+    questions: dict[str, dict[str, Any]] = {"a": {"values": 4}, "b": {"values": 2}}
+    shared: dict[str, Any] = {"people": 150_000, "rounds": 12}
+    with pytest.raises(NoPlan, match=r"\(pooled = (\d+)\)") as refused:
+        plan_together(questions, **shared)
+    needed = [int(found) for found in re.findall(r"\(pooled = (\d+)\)", str(refused.value))]
+    assert plan_together(questions, **shared, pooled=max(needed)).parts
+    with pytest.raises(NoPlan, match="says little"):
+        plan_together(questions, **shared, pooled=max(needed) - 1)

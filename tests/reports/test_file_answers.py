@@ -49,7 +49,10 @@ def test_every_mechanism_is_estimated_as_without_files(name: str, tmp_path: Path
         for field in ("frequencies", "radius", "simultaneous_radius", "standard_error"):
             assert np.array_equal(getattr(found.rounds[number], field), getattr(alone, field)), field
     assert summary(found)
-    assert notes(found, fdr=0.05)
+    for width in (60, 80, 200):
+        told = notes(found, fdr=0.05, columns=(columns := table(found, width=width)))
+        assert any("by fdr" in note for note in told) == ("by fdr" in columns)
+        assert any("± error" in note for note in told) == ("± error" in columns)
     assert len(table(found, top=2)["value"]) == 2
 
 
@@ -77,9 +80,9 @@ def test_pooled_sums_of_one_deck_and_weighted_rounds_otherwise(tmp_path: Path) -
     assert found.pooled is None
     assert "cannot be pooled" in found.pooling
     assert found.best is found.rounds[3]
-    assert any("cannot be pooled" in note for note in notes(found, fdr=0.05))
+    assert any("cannot be pooled" in note for note in notes(found, fdr=0.05, columns=()))
     written(path, MECHANISMS["bitwise"], people=50, rounds=3)
-    assert any("pooling them gains nothing" in note for note in notes(estimate_files(path), fdr=0.05))
+    assert any("pooling them gains nothing" in note for note in notes(estimate_files(path), fdr=0.05, columns=()))
 
 
 def test_several_files_are_counted_together(tmp_path: Path) -> None:

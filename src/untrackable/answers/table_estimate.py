@@ -7,7 +7,8 @@ import numpy as np
 from untrackable.encodings.asked_tables import AskedTable, View
 from untrackable.encodings.encoding import Encoding
 from untrackable.estimation.aggregators import Aggregator, Estimate
-from untrackable.estimation.spread import Spread, stacked
+from untrackable.estimation.intervals import FloatArray
+from untrackable.estimation.spread import Spread, Spreads, stacked
 
 
 @runtime_checkable
@@ -19,6 +20,25 @@ class _TableSums(Protocol):
 
     def entry_spreads(self, tables: tuple[View, ...]) -> list[Spread]:
         """How far an entry of each of these tables may be off."""
+
+
+class CellSpreads(Spreads):
+    """The spread of each cell by itself. That of a sum over several cells is not known."""
+
+    def __init__(self, cells: list[Spread]) -> None:
+        self._cells = cells
+
+    def of(self, weights: FloatArray) -> Spread:
+        """The spread of the only cell that has a weight."""
+        places = np.flatnonzero(weights).tolist()
+        if len(places) != 1:
+            raise ValueError("how far a sum over several cells of a table may be off is not known")
+        cell: Spread = self._cells[places[0]]
+        return cell.scaled(float(weights[places[0]]))
+
+    def of_each(self) -> Spread:
+        """The spreads of all cells."""
+        return stacked(self._cells)
 
 
 def table_of(encoding: Encoding | None, name: str | None) -> AskedTable | None:
@@ -41,7 +61,8 @@ def estimated_table(sums: Aggregator, table: AskedTable, beta: float) -> Estimat
     shown = tuple(dict.fromkeys(cell.bits for cell in table.cells))
     tables = {bits: sums.table(bits, beta) for bits in shown}
     entries = dict(zip(shown, sums.entry_spreads(shown), strict=True))
-    spreads = stacked([entries[cell.bits].of_sample(1.0) for cell in table.cells])
+    cells = [entries[cell.bits] for cell in table.cells]
+    spreads = stacked([cell.of_sample(1.0) for cell in cells])
     return Estimate(
         np.array([tables[cell.bits].frequencies[cell.entry] for cell in table.cells]),
         sums.n,
@@ -52,4 +73,5 @@ def estimated_table(sums: Aggregator, table: AskedTable, beta: float) -> Estimat
         span=np.asarray(spreads.span),
         values=[cell.label for cell in table.cells],
         complete=False,
+        spread=CellSpreads(cells),
     )

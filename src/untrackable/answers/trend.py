@@ -126,7 +126,9 @@ def at_beta(estimate: Estimate, beta: float) -> Estimate:
     if math.isclose(estimate.beta, beta):
         return estimate
     together = _together(estimate)
-    if estimate.reach is None:
+    if (each := estimate.spread.of_each()) is not None:
+        single, simultaneous = (each.radius(estimate.n, beta, statistics=m) for m in (1, together))
+    elif estimate.reach is None:
         single, simultaneous = radii_of_deviations(deviation_of(estimate), beta, statistics=together)
     else:
         shape = estimate.frequencies.shape

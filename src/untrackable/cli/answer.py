@@ -243,22 +243,21 @@ def _value(asked: Campaign, client: Client) -> Any:
     from untrackable.encodings.text_values import from_text
 
     if not sys.stdin.isatty():
-        return from_text(asked.encoding, sys.stdin.readline().rstrip("\r\n"))
+        if not (line := sys.stdin.readline()):
+            raise ValueError("standard input is empty, so there is no answer")
+        return from_text(asked.encoding, line.rstrip("\r\n"))
     _show_promise(asked)
     _show_cost(client)
     echo(asked.question, err=True)
-    choices = _choices(asked.encoding)
-    if not choices:
+    menu = _menu(asked.encoding)
+    if not menu:
         echo(asked.encoding.describe(), err=True)
-    for number, choice in enumerate(choices, start=1):
-        echo(f"  {number:>2}  {choice}", err=True)
-    words = "number or answer (not shown)" if choices else "answer (not shown)"
+    for number, name in enumerate(menu, start=1):
+        echo(f"  {number:>2}  {name}", err=True)
     for left in reversed(range(_TRIES)):
-        text = click.prompt(words, hide_input=True, err=True)
-        if text not in choices and text.isdecimal() and 1 <= int(text) <= len(choices):
-            text = choices[int(text) - 1]
+        text = click.prompt(_prompt(asked.encoding, menu), hide_input=True, err=True)
         try:
-            value = from_text(asked.encoding, text)
+            value = _typed(asked.encoding, menu, text)
             asked.encoding.encode(value)
         except (ValueError, TypeError) as error:
             if not left:
@@ -290,12 +289,42 @@ def _show_cost(client: Client) -> None:
     echo("", err=True)
 
 
-def _choices(encoding: Encoding) -> list[str]:
+def _menu(encoding: Encoding) -> list[str]:
     """The answers of a short list; none if they are not listed, or if a number could mean two of them."""
     from untrackable.encodings.bit import Bit
     from untrackable.encodings.categories import Categories
+    from untrackable.encodings.choices import Choices
 
-    if not isinstance(encoding, (Bit, Categories)) or encoding.values > _LONGEST_MENU:
+    if isinstance(encoding, Choices):
+        names = list(encoding.names)
+    elif isinstance(encoding, (Bit, Categories)) and encoding.values <= _LONGEST_MENU:
+        names = [encoding.label(value) for value in range(encoding.values)]
+    else:
         return []
-    names = [encoding.label(value) for value in range(encoding.values)]
     return [] if any(name.isdecimal() for name in names) else names
+
+
+def _prompt(encoding: Encoding, menu: list[str]) -> str:
+    """How to write an answer."""
+    from untrackable.encodings.choices import Choices
+    from untrackable.encodings.record import Record
+
+    if isinstance(encoding, Choices):
+        return f"{'numbers' if menu else 'names'} with commas between, - for none of them (not shown)"
+    if isinstance(encoding, Record):
+        return f"{', '.join(f'{name}=…' for name in dict(encoding.attributes))} (not shown)"
+    return "number or answer (not shown)" if menu else "answer (not shown)"
+
+
+def _typed(encoding: Encoding, menu: list[str], text: str) -> Any:
+    """The answer that was typed, in which numbers stand for lines of the menu."""
+    from untrackable.encodings.choices import Choices
+    from untrackable.encodings.text_values import from_text
+
+    def name(part: str) -> str:
+        listed = part not in menu and part.isdecimal() and 1 <= int(part) <= len(menu)
+        return menu[int(part) - 1] if listed else part
+
+    if isinstance(encoding, Choices):
+        return [] if text.strip() == "-" else [name(part) for part in from_text(encoding, text)]
+    return from_text(encoding, name(text))

@@ -204,8 +204,8 @@ def _print(
             grid.add_row(*row)
         console.print(grid)
         console.print()
-    said = [*estimate_table.notes(found, fdr=fdr, numbers=numbers), *days_words.days_notes(found, beta)]
-    print_sentences(console, said, indent="  ")
+    said = estimate_table.notes(found, fdr=fdr, columns=columns, numbers=numbers)
+    print_sentences(console, [*said, *days_words.days_notes(found, beta)], indent="  ")
     console.print()
 
 

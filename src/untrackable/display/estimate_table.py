@@ -1,6 +1,6 @@
 """An answer as a table for people or programs: names, estimates, intervals, bars."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,21 @@ def summary(answer: FileAnswer) -> list[str]:
     return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
 
 
-def notes(answer: FileAnswer, *, fdr: float, numbers: NumberSummary | None = None) -> list[str]:
+def notes(
+    answer: FileAnswer, *, fdr: float, columns: Collection[str], numbers: NumberSummary | None = None
+) -> list[str]:
     """What the columns of the table mean, and what could not be checked."""
     best = answer.best
-    found = [
-        "frequency: unbiased, so it may be below 0; ± error: one standard error (estimated)",
-        f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper); "
-        "█ up to its lower end, ▒ up to the estimate, ─ up to its upper end",
-        "✓ found: the interval excludes 0",
-        f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be noise "
-        f"(false discovery rate; p-values: {best.tail})",
-    ]
+    told = {
+        "frequency": "frequency: unbiased, so it may be below 0",
+        "± error": "± error: one standard error (estimated)",
+        "interval": f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper)",
+        "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
+        "found": "✓ found: the interval excludes 0",
+        _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
+        f"noise (false discovery rate; p-values: {best.tail})",
+    }
+    found = [words for title, words in told.items() if title in columns]
     if numbers is not None:
         found += number_notes(numbers)
     if best.participation < 1:

@@ -28,7 +28,7 @@ def cells(part: Part) -> tuple[str, ...]:
         answered(part.option),
         upper(goals.crowd_eps or goals.eps or 0.0),
         f"{about} {upper(part.error)}",
-        "as small as possible" if part.wanted is None else f"≤ {number(part.wanted)}",
+        "smallest" if part.wanted is None else f"≤ {number(part.wanted)}",
         "unknown" if part.alone is None else f"{about} {upper(part.alone)}",
     )
 
@@ -39,7 +39,8 @@ def caption(found: QuestionSet) -> str:
     delta, where = (first.delta, "") if first.crowd_eps is None else (first.crowd_delta, " in the crowd")
     return (
         f"eps: of this question's reports by themselves{where}, at delta {upper(delta)} (upper); error: of a "
-        "published figure (upper); error alone: if the question had the whole budget and were the only one (upper)"
+        "published figure (upper); asked for: an error, or the smallest one; error alone: if the question had the "
+        "whole budget and were the only one (upper)"
     )
 
 

@@ -73,7 +73,7 @@ def notes(found: Trends) -> list[str]:
     """What bands and changes promise."""
     first, several = found.shares[0], len(found.shares) > 1
     said = [
-        "estimate: unbiased, so a share may be below 0",
+        "estimate: unbiased, so a share may be below 0" + (", and a mean out of range" if found.numbers else ""),
         band_note(found.beta, len(first.rounds), all_values=several),
         change_note(found.beta, independent=first.independent, all_values=several),
     ]

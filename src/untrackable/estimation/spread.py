@@ -95,6 +95,10 @@ class Spreads(ABC):
         """
         return stacked([self.of(first_values(size, count)) for size in range(1, count)])
 
+    def of_each(self) -> Spread | None:
+        """The spreads of all single values as arrays, if the radii of the estimate are made of them."""
+        return None
+
 
 class UnknownSpread(Spreads):
     """No spread is known; the reason is in words."""
@@ -131,6 +135,11 @@ class SampledSpreads(Spreads):
     def of_first(self, count: int) -> Spread:
         """The same for shares, whose weights differ by 1."""
         return self._given.of_first(count).of_sample(1.0)
+
+    def of_each(self) -> Spread | None:
+        """The same for single values, whose weights differ by 1 too."""
+        each = self._given.of_each()
+        return None if each is None else each.of_sample(1.0)
 
 
 UNKNOWN = UnknownSpread("how far a sum over values may be off is not known for this mechanism")

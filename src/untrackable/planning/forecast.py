@@ -19,6 +19,8 @@ from untrackable.theory.monotone_search import smallest_integer
 
 _MOST_ROUNDS = 4096
 """Rounds of different errors that are computed one by one."""
+_MOST_POOLED = 4096
+"""Rounds that are pooled at most for one figure, if there is no last round."""
 _SURELY = 3
 """Standard errors above the threshold at which a string is nearly always found."""
 
@@ -192,6 +194,22 @@ def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEO
 
     start = max(1, math.ceil(many * (guess / error) ** 2))  # Errors fall as one over the root.
     return smallest_integer(excess, start, low=1, high=most)
+
+
+def pooling_needed(mechanism: Mechanism, goals: Goals) -> int:
+    """The fewest pooled rounds with which the figure's error is as small as the goals ask.
+
+    ValueError if all rounds are too few, or if rounds are not independent, so that pooling gains nothing.
+    """
+    if not mechanism.independent:
+        raise ValueError("pooling gains nothing, because a client's rounds are not independent")
+    error, people = goals.error or 1.0, goals.people or 1
+    most = goals.rounds if isinstance(goals.rounds, int) else _MOST_POOLED
+
+    def excess(pooled: int) -> float:
+        return math.log(errors(mechanism, goals.replace(pooled=pooled), people).figure / error)
+
+    return smallest_integer(excess, goals.pooled, low=goals.pooled, high=most)
 
 
 def report_bytes(mechanism: Mechanism) -> int:

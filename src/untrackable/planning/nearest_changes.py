@@ -6,19 +6,17 @@ from typing import NamedTuple
 
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
-from untrackable.planning.forecast import errors, people_needed
+from untrackable.planning.forecast import errors, people_needed, pooling_needed
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.rounding import counted, shown_up
 from untrackable.planning.tracking_check import tracking
 from untrackable.planning.unknown_goal import solve
-from untrackable.theory.monotone_search import largest_integer, smallest_integer
+from untrackable.theory.monotone_search import largest_integer
 
 _FEW = 20
 _EVERYTHING = 0.999
 """Tracking that is as good as certain. To tolerate that is not worth proposing."""
-_MOST_POOLED = 4096
-"""Rounds that are pooled at most for one figure, if there is no last round."""
 _ACCURATE = ("pooled", "rounds", "people")
 """The order of changes that make figures more accurate. Others come after them."""
 _ABSENT = ("participation", "one_network", "rounds")
@@ -180,17 +178,10 @@ def _larger_crowd(entry: Entry, goals: Goals) -> list[Change]:
 
 def _pooled(goals: Goals, reason: Unsuitable) -> list[Change]:
     """More rounds pooled for one figure, if rounds are independent."""
-    made, people, wanted = reason.mechanism, goals.people, goals.error
-    if made is None or people is None or wanted is None or not made.independent:
+    if reason.mechanism is None or goals.people is None or goals.error is None:
         return []
-    mechanism, error, count = made, wanted, people
-    most = goals.rounds if isinstance(goals.rounds, int) else _MOST_POOLED
-
-    def excess(pooled: int) -> float:
-        return math.log(errors(mechanism, goals.replace(pooled=pooled), count).figure / error)
-
     try:
-        pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=most)
+        pooled = pooling_needed(reason.mechanism, goals)
     except ValueError:
         return []
     return [Change("pooled", pooled, f"{pooled:,} rounds pooled for one figure")]

@@ -19,7 +19,7 @@ from untrackable.brackets import at_most
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.errors import NoPlan
 from untrackable.mechanisms.demands import Unsuitable
-from untrackable.planning.forecast import errors, people_needed
+from untrackable.planning.forecast import errors, people_needed, pooling_needed
 from untrackable.planning.goals import USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
@@ -237,8 +237,13 @@ def _inaccurate(question: Asked, part: float, wanted: float, when: str = "") -> 
         f"at most ±{wanted:g} is asked for" if question.goals.error else f"above ±{wanted:g} a figure says little"
     )
     helped = "fewer questions" if question.goals.rounds == 1 else "fewer rounds or questions"
+    goals = setting.goals.replace(error=wanted)
+    if not when:
+        with contextlib.suppress(ValueError):
+            pooled = pooling_needed(setting.mechanism, goals)
+            helped += f", or {pooled} rounds pooled for one figure (pooled = {pooled})"
     with contextlib.suppress(ValueError):
-        enough = people_needed(setting.mechanism, setting.goals.replace(error=wanted))
+        enough = people_needed(setting.mechanism, goals)
         helped += f", or {'more than ' if when else ''}{counted(enough)} people"
     return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. What helps: {helped}.")
 
@@ -253,10 +258,9 @@ def _divided(asked: Sequence[Asked], needed: Sequence[float | None], budget: Sha
         parts = largest_parts(asked, [budget.whole] * len(asked), needed, budget)
     if parts is None or any(part < need for part, need in zip(parts, needed, strict=True) if need is not None):
         raise _too_much(demanding, needs, budget)
-    for question, part in zip(asked, parts, strict=True):
-        wanted = question.goals.error or USABLE_ERROR
-        if question.at(part).error > wanted:
-            raise _inaccurate(question, part, wanted)
+    found = zip(asked, parts, [question.goals.error or USABLE_ERROR for question in asked], strict=True)
+    if wrong := [_inaccurate(*each) for each in found if each[0].at(each[1]).error > each[2]]:
+        raise NoPlan(" ".join(map(str, wrong)))
     return parts
 
 
