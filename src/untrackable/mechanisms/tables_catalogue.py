@@ -19,6 +19,7 @@ from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.dealt_budget import (
     LARGEST_CROWD_EPS,
+    counted_by_clients,
     guessed_crowd_eps,
     largest_crowd_eps,
     largest_eps,
@@ -163,7 +164,10 @@ def _in_crowd(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
             return Dealt(min(guessed, key=radius), slots)
         near = (with_eps(base, 1.0) for base in sorted(guessed, key=radius)[:_TRIED])
         solved = (with_eps(base, min(most(base), largest_crowd_eps(base, *asked))) for base in near)
-        return Dealt(min(solved, key=radius), slots)
+        best = min(solved, key=radius)
+        return Dealt(
+            counted_by_clients(best, slots, crowd.people, crowd.eps, crowd.delta, budget.participation), slots
+        )
 
     return set_for_crowd
 

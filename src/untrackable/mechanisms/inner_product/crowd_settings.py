@@ -14,6 +14,7 @@ from untrackable.mechanisms.inner_product.width_error import width_error
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.wrappers.dealt_budget import counted_by_clients
 
 _TRIED = 2
 """The number of widths that are solved exactly: those whose first guess has the smallest error."""
@@ -68,4 +69,6 @@ def deck(budget: Budget) -> Mechanism:
         return dealt(min(guessed, key=error), slots, budget)
     nearest = [base.width for base in sorted(guessed, key=error)[:_TRIED]]
     solved = [with_eps(w, largest_crowd_eps_report(budget.bits, w, *asked, most[w])) for w in nearest]
-    return dealt(min(solved, key=error), slots, budget)
+    best = min(solved, key=error)
+    counted = counted_by_clients(best, slots, crowd.people, crowd.eps, crowd.delta, budget.participation)
+    return dealt(counted, slots, budget)

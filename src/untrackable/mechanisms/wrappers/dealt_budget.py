@@ -25,6 +25,8 @@ _FAINT = 1e-4
 _CLOSE = 1e-9
 _CROWD_CLOSE = 1e-4
 """The relative precision of eps. In a crowd, one answer takes longer."""
+_QUIETER, _COUNTED_CLOSE = 0.97, 1e-3
+"""Where the search for what a client confirms begins, relatively, and its precision."""
 
 
 def dealt_for_budget(
@@ -103,6 +105,28 @@ def largest_crowd_eps(
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found
+
+
+def counted_by_clients(
+    base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
+) -> Any:
+    """The base, or a quieter one, whose deck a client confirms to be private in a crowd, without the full engine.
+
+    Its sums are coarser than the engine's, above all if few rounds are loud.
+    """
+
+    def spent(one: float) -> float:
+        law = Dealt(with_eps(base, one), slots).integer_crowd(people=people, participation=participation)
+        return 0.0 if law is None else law.delta(eps)
+
+    if spent(base.eps) <= delta:
+        return base
+    found = largest_parameter(
+        spent, _QUIETER * base.eps, eps=eps, delta=delta, high=base.eps, tolerance=_COUNTED_CLOSE
+    )
+    if found == 0:
+        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
+    return with_eps(base, found)
 
 
 def guessed_crowd_eps(
