@@ -316,3 +316,11 @@ def test_bounds_at_delta_never_exceed_the_worst_case() -> None:
     assert found.everlasting is not None
     assert found.everlasting.gamma.upper <= found.everlasting.pure.upper
     assert not any("Privacy does not last" in sentence for sentence in audit_words.verdict(found))
+
+
+def test_a_deck_is_audited_with_as_many_reports_as_it_has_cards() -> None:
+    deck = Deck(bits=2, slots=6, eps_report=0.5)
+    assert audit(deck, attack=False).reports == 6
+    assert audit(Deck(bits=2, slots=40, eps_report=0.5), attack=False).reports == 20
+    with pytest.raises(ValueError, match="reports must be at most 6, because clients report in 6 rounds, got 7"):
+        audit(deck, reports=7)

@@ -93,7 +93,10 @@ def test_the_list_names_everything() -> None:
         (["audit", "rapor"], "mechanism must be one of deck, "),
         (["audit", "deck", "bits=4"], "deck takes bits, slots, eps_report"),
         (["audit", "deck", "bits=4", "slots=9", "eps_report=-1"], "eps_report must be positive and finite, got -1"),
-        (["audit", *QUICK[:4], "--reports", "30"], "round must be between 1 and 10, got 11"),
+        (
+            ["audit", *QUICK[:4], "--reports", "30"],
+            "reports must be at most 10, because clients report in 10 rounds",
+        ),
         (["audit", *QUICK, "--delta", "0"], "delta must be strictly between 0 and 1"),
         (["audit", *QUICK, "--delta", "x"], "'x' is not a valid float"),
         (["audit", "rappor", "--preset", "edge"], "preset of rappor must be one of: chrome, paper"),
@@ -174,4 +177,4 @@ def test_what_is_too_large_is_refused_or_left_out() -> None:
     result = CliRunner().invoke(main, ["audit", "l-sue", "values=16", "eps=1000", "eps_report=250"])
     assert "eps must be at most 64" in result.output
     result = CliRunner().invoke(main, ["audit", *QUICK[:4], "--reports", "20"])
-    assert "round must be between 1 and 10, got 11" in result.output
+    assert "reports must be at most 10, because clients report in 10 rounds" in result.output

@@ -23,6 +23,8 @@ from untrackable.theory.percentiles import Trackability
 
 MOST_SIMULATED = 10_000
 """At most this many people are simulated, even if the crowd is larger."""
+REPORTS = 20
+"""So many reports does an observer hold if nothing is said, or all if there are fewer."""
 _APART = 1000
 """At most this many of them are followed, because every value is tried for everybody."""
 
@@ -74,10 +76,20 @@ class Audit(NotebookTable):
     missing: dict[str, str] = field(default_factory=dict)
 
 
+def held_reports(mechanism: Auditable, reports: int | None) -> int:
+    """The number of reports that an observer holds, which may be left out. Clients must be able to send as many."""
+    last: int | None = getattr(mechanism, "last_round", None)
+    if reports is None:
+        return max(2, min(REPORTS, last or REPORTS))
+    if last is not None and reports > last:
+        raise ValueError(f"reports must be at most {last}, because clients report in {last} rounds, got {reports}")
+    return checks.integer("reports", reports, low=2)
+
+
 def audit(
     mechanism: Auditable,
     *,
-    reports: int = 20,
+    reports: int | None = None,
     delta: float = 1e-6,
     people: int = 100_000,
     crowd: int = 1000,
@@ -90,7 +102,7 @@ def audit(
     seed: int = 1,
     progress: Progress = no_progress,
 ) -> Audit:
-    """Audit a mechanism against an observer who holds `reports` reports of a person.
+    """Audit a mechanism against an observer who holds `reports` reports of a person, by default 20 or all.
 
     `people` is the number of reports per round, for the accuracy. `crowd` is the size of the crowd that a person
     hides in. Without `attack`, nothing is simulated. People with different values are attacked as well: their
@@ -104,7 +116,7 @@ def audit(
         raise TypeError(
             f"mechanism must have a method tracking(reports=, split=), {type(mechanism).__name__} has none"
         )
-    reports = checks.integer("reports", reports, low=2)
+    reports = held_reports(mechanism, reports)
     delta = checks.open_probability("delta", delta)
     people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
     rounds = reports if rounds is None else checks.integer("rounds", rounds, low=reports)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("parameters", nargs=-1)
 @PRESET
 @click.option(
-    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that the observer holds."
+    "--reports", type=click.IntRange(min=2), show_default="20, or all", help="Reports that the observer holds."
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps or gamma fails.")
 @click.option(
@@ -57,7 +57,7 @@ def audit(
     mechanism: str | None,
     parameters: tuple[str, ...],
     preset: str | None,
-    reports: int,
+    reports: int | None,
     delta: float,
     people: int,
     crowd: int,
@@ -85,6 +85,7 @@ def audit(
         _list(output.as_json)
         return
     with one_line_errors():
+        from untrackable.auditing.mechanism_audit import REPORTS, held_reports
         from untrackable.auditing.mechanism_audit import audit as examine
         from untrackable.cli.mechanism_argument import campaign_in, resolve
         from untrackable.display import audit_words
@@ -95,10 +96,11 @@ def audit(
         asked = campaign_in(mechanism)
         if asked is not None:
             rounds = rounds or asked.rounds
-            reports = max(2, min(reports, rounds or reports))
+            reports = max(2, min(reports or REPORTS, rounds or REPORTS))
             participation, places, persistence = _attendance(asked, participation, places, persistence)
-        goal = Budget(reports=reports, delta=delta, people=people)
+        goal = Budget(reports=reports or REPORTS, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
+        reports = held_reports(examined, reports)
         with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
             found = examine(
                 examined,
