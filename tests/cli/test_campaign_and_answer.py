@@ -152,6 +152,7 @@ def test_a_new_campaign_says_how_accurate_it_will_be(tmp_path: Path) -> None:
     )
     told = run("campaign", "new", str(tmp_path / "told.json"), *NEW, "--rounds", "365").output
     assert "NOT USABLE for one round: with 10,000 people in a round" in told
+    assert "10,000 people are assumed; give --people" in told
 
 
 def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_it_says_how_the_budget_is_divided_and_writes_the_campaigns(made: tuple[
     text = " ".join(found.output.split())
     for part in (
         "All 2 questions fit into one budget of eps 1 and delta 1e-06",
+        "This is for answers that stay the same (",
         "as a client's ledger adds them up",
         "What was asked for has what it needs (smoking).",
         "recognised among 1,000 by all questions together",

@@ -31,6 +31,8 @@ def test_its_table_has_one_cell_for_each_name() -> None:
         ("export", (1,), 1),
         ("share", (2,), 1),
     ]
+    with pytest.raises(ValueError, match="table must be choices, which has every share that was asked for"):
+        asked.named("search")
 
 
 def test_json_makes_it_again() -> None:

@@ -228,6 +228,8 @@ def new(
     show_campaign(made, as_json, accuracy=dataclasses.asdict(accurate))
     if not as_json:
         click.echo(f"  accuracy   {accuracy_words(accurate)}")
+        if people is None and relied is None:
+            click.echo(f"             {_PEOPLE:,} people are assumed; give --people")
         if relied is not None and (spread := spread_words(accurate)):
             click.echo(f"             {spread}")
 

@@ -56,9 +56,21 @@ def sentences(found: QuestionSet) -> list[str]:
         f"Together they spend eps {upper(spent)}{where} (upper), as a client's ledger adds them up. The parts may "
         "add up to more than the whole, because the noise in different reports is independent.",
         *_trust(found),
+        *_fixed(found),
         _division(found),
         *_attendance(found),
         *_record(found),
+    ]
+
+
+def _fixed(found: QuestionSet) -> list[str]:
+    """Which promises hold only as long as people give the same answer."""
+    fixed = [part.name for part in found.parts if not part.goals.changes]
+    if not fixed:
+        return []
+    return [
+        f"This is for answers that stay the same ({', '.join(fixed)}). If they may change from round to round, give "
+        "changes = true."
     ]
 
 

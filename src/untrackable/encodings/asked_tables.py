@@ -47,5 +47,7 @@ class AskedTables:
         for table in self.tables:
             if table.name == name:
                 return table
+        if len(self.tables) == 1:
+            raise ValueError(f"table must be {self.tables[0].name}, which has every share that was asked for")
         known = "; ".join(table.name for table in self.tables)
         raise ValueError(f"table must be one of: {known}; others were not asked for, so nothing is known of them")
