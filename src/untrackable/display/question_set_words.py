@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from untrackable.brackets import at_most
 from untrackable.display.attendance_words import participation_words
 from untrackable.display.numbers import as_dict, number, upper
 from untrackable.display.observer_words import HARDLY_PRIVATE
@@ -38,7 +39,7 @@ def caption(found: QuestionSet) -> str:
     first = found.parts[0].goals
     delta, where = (first.delta, "") if first.crowd_eps is None else (first.crowd_delta, " in the crowd")
     return (
-        f"eps: of this question's reports by themselves{where}, at delta {upper(delta)} (upper); error: of a "
+        f"eps: of this question's reports by themselves{where}, at delta {at_most(delta, 3)} (upper); error: of a "
         "published figure (upper); asked for: an error, or the smallest one; error alone: if the question had the "
         "whole budget and were the only one (upper)"
     )
@@ -69,8 +70,8 @@ def _fixed(found: QuestionSet) -> list[str]:
     if not fixed:
         return []
     return [
-        f"This is for answers that stay the same ({', '.join(fixed)}). If they may change from round to round, give "
-        "changes = true."
+        f"This is for answers that stay the same ({', '.join(fixed)}). If they may change from round to round, "
+        "give changes = true."
     ]
 
 
