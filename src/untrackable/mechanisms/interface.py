@@ -239,9 +239,7 @@ class Mechanism(CrowdQuestions, ABC):
         numbers = round_numbers(rounds)
         array = self._population(values, len(numbers))
         seed = checks.integer("seed", seed, low=0)
-        self._simulate(
-            array[:0], numbers, np.random.default_rng(seed)
-        )  # Errors are raised now, not while iterating.
+        self._simulate(array[:0], numbers, np.random.default_rng(seed))  # Simulating nobody finds errors.
         return simulated_batches(self._simulate, array, numbers, words=self._words(), seed=seed)
 
     def tracking(

@@ -193,7 +193,9 @@ def test_files_without_what_attendance_needs(tmp_path: Path) -> None:
     assert "no column of windows" in " ".join(verdict(audit_file(alone)))
     with pytest.raises(AuditError, match="rounds are of use only beside a window column"):
         audit_file(alone, round="round")
-    with pytest.raises(AuditError, match="no column of rounds called moon: its columns are user, place, week, report"):
+    with pytest.raises(
+        AuditError, match="no column of rounds called moon: its columns are user, place, week, report"
+    ):
         audit_file(tmp_path / "a.csv", round="moon")
     by_day = audit_file(lines(tmp_path / "d.csv", "user,day,report", [(u, w, r) for u, w, _, r in rows]))
     assert "no column of rounds" in by_day.attendance_missing
