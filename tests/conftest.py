@@ -5,6 +5,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
 # No timing in tests: how long an example takes depends on what else the machine does.
@@ -19,3 +21,11 @@ _MEMORY, _ROOM = Path("/dev/shm"), 4 << 30  # noqa: S108
 if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
     os.environ["TMPDIR"] = str(_MEMORY)
     tempfile.tempdir = None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep tests of one group on one worker: xdist names them in a place that this version of pytest ignores."""
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            item._id = coerce_node_id(getattr(item, "_nodeid", item.nodeid))
