@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.own_sleep import replace_sleep
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import strict_json
 from untrackable.cli import main
@@ -398,7 +399,7 @@ class Time:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, now: float, until: float) -> None:
         self.now, self._until = now, until
         monkeypatch.setattr("time.time", lambda: self.now)
-        monkeypatch.setattr("time.sleep", self._sleep)
+        replace_sleep(monkeypatch, self._sleep)
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -433,7 +434,7 @@ def test_who_sleeps_looks_at_the_clock(jump: float, slept: float, monkeypatch: p
         now[0] += seconds + (jump if len(naps) == 2 else 0.0)
 
     monkeypatch.setattr("time.time", lambda: now[0])
-    monkeypatch.setattr("time.sleep", sleep)
+    replace_sleep(monkeypatch, sleep)
     _sleep(3600.0)
     assert sum(naps) == slept
 

@@ -29,6 +29,7 @@ from tests.client.samples import (
 )
 from tests.client.test_crashes import killed_at, network
 from tests.client.test_restored_files import rolled_back
+from tests.own_sleep import replace_sleep
 from untrackable.cli import main
 from untrackable.client import client as client_module
 from untrackable.client.client import Client, members
@@ -337,7 +338,7 @@ def test_who_stays_prints_nothing_in_rounds_that_are_not_answered(
     someone, clock, answered = joined_with(tmp_path, lambda rounds: 2 < len(rounds) < 15 and rounds[0] > 2)
     server = Server()
     monkeypatch.setattr("time.time", clock)
-    monkeypatch.setattr("time.sleep", clock.sleep)
+    replace_sleep(monkeypatch, clock.sleep)
     defaults = {"post": server, "look": lambda host, port: HOME, "sleep": clock.sleep}
     monkeypatch.setattr(Member.send, "__kwdefaults__", defaults)
     stayed = run("send", SERVER, "--stay", "--folder", str(someone.folder.path))
