@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from untrackable.errors import ExtraMissing
 
 EXTRAS = {
-    "collector": ("The collector and the relay need", ("httptools", "jinja2", "starlette", "uvicorn", "uvloop")),
+    "collector": (
+        "The collector and the relay need",
+        ("cryptography", "httptools", "jinja2", "starlette", "uvicorn", "uvloop"),
+    ),
     "cuda": ("The engine cuda needs", ("cupy",)),
     "files": ("CSV, Parquet and Arrow files need", ("pyarrow",)),
     "oblivious": ("Sealed reports need", ("pyhpke",)),

@@ -1,5 +1,7 @@
 """Sessions: a cookie that nobody can forge, that ends with its key, and forms that only our own pages can send."""
 
+import hashlib
+import hmac
 import logging
 import re
 from collections.abc import Callable
@@ -9,10 +11,12 @@ import pytest
 from tests.collector.dashboard.visitors import Visitor, visiting
 from tests.collector.samples import campaign
 from tests.collector.servers import Clock
+from untrackable.collector.dashboard.session_cookie import new_cookie
 from untrackable.collector.dashboard.sessions import SECONDS, Session
 from untrackable.collector.dashboard.wrong_keys import WrongKeys
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.management import create_campaign
+from untrackable.collector.stores.records import StoredKey
 from untrackable.collector.stores.store_address import open_store
 
 NAME = "untrackable"
@@ -31,11 +35,13 @@ def test_the_cookie_is_for_this_browser_and_this_host_only(visitor: Visitor) -> 
     _, key = new_key(visitor.store, "admin")
     header = visitor.post("/sign-in", "", key=f" {key}\r\n").headers["set-cookie"]
     parts = header.split("; ")
-    assert re.fullmatch(r"untrackable=[0-9a-f]{12}\.\d+\.[0-9a-f]{32}\.[0-9a-f]{64}", parts[0])
+    assert re.fullmatch(r"untrackable=[0-9a-f]{12}\.\d+\.[0-9a-f]{24}\.[0-9a-f]{150}", parts[0])
     assert {part.lower() for part in parts[1:]} == {
         "httponly", "max-age=43200", "path=/", "samesite=strict",
     }  # fmt: skip
-    assert key.split("_", 2)[2] not in header
+    secret = key.split("_", 2)[2]
+    assert secret not in header
+    assert secret.encode().hex() not in header
     assert visitor.is_signed_in()
 
 
@@ -77,10 +83,66 @@ def test_no_part_of_a_cookie_can_be_changed(visitor: Visitor, part: int) -> None
     assert not visitor.is_signed_in()
 
 
-@pytest.mark.parametrize("value", ["", "x", "....", "0" * 12, "a.b.c.d", f"{'0' * 12}.9.{'0' * 32}.{'0' * 64}"])
+@pytest.mark.parametrize("value", ["", "x", "....", "0" * 12, "a.b.c.d", f"{'0' * 12}.9.{'0' * 24}.{'0' * 150}"])
 def test_anything_else_is_no_session(visitor: Visitor, value: str) -> None:
     set_cookie(visitor, value)
     assert not visitor.is_signed_in()
+
+
+def old_cookie(key: StoredKey, ends: int) -> tuple[str, str]:
+    """A session of the version before, from what the store has of a key: its cookie, and the token of its forms."""
+    secret = hmac.digest(key.digest, b"untrackable dashboard, session 1", hashlib.sha256)
+
+    def code(*parts: str) -> str:
+        return hmac.digest(secret, "|".join(parts).encode(), hashlib.sha256).hex()
+
+    random = "0" * 32
+    return f"{key.id}.{ends}.{random}.{code('cookie', key.id, str(ends), random)}", code("form", str(ends), random)
+
+
+@pytest.mark.parametrize("inside", ["", "ut_{id}_", "ut_{id}_{digest}", "{digest}", "ü"])
+def test_a_reader_of_the_store_cannot_sign_in(visitor: Visitor, inside: str) -> None:
+    """The digests of keys may be in a backup. They make no session, of this version or of the one before."""
+    id, _ = new_key(visitor.store, "admin")
+    stolen = visitor.store.key(id)
+    assert stolen is not None
+    ends = int(visitor.clock.now) + SECONDS
+    old, old_token = old_cookie(stolen, ends)
+    forged = new_cookie(inside.format(id=id, digest=stolen.digest.hex()), stolen, ends)
+    for text, token in ((old, old_token), (forged, "")):
+        set_cookie(visitor, text)
+        answer = visitor.post("/keys", token, role="admin")
+        assert answer.status_code == 401
+        assert not visitor.is_signed_in()
+    assert len(visitor.store.keys()) == 1
+
+
+def test_what_is_wrong_with_a_cookie_is_not_said(visitor: Visitor) -> None:
+    """A key that there is not, a revoked one, another end and a forged cookie get the same answers."""
+    visitor.http.cookies.clear()
+    nobody = [visitor.get(path) for path in ("/", "/keys")]
+    id, key = new_key(visitor.store, "admin")
+    revoked, old = new_key(visitor.store, "admin")
+    visitor.store.revoke(revoked)
+    found, gone = visitor.store.key(id), visitor.store.key(revoked)
+    assert found is not None
+    assert gone is not None
+    ends = int(visitor.clock.now) + SECONDS
+    right = new_cookie(key, found, ends)
+    wrong = (
+        right.replace(id, "0" * 12), right.replace(str(ends), str(ends + 1)), right[:-1] + "g", right[:-2],
+        right[:-1] + ("0" if right[-1] != "0" else "1"), new_cookie("guess", found, ends),
+        new_cookie(key, found, ends - SECONDS), new_cookie(old, gone, ends),
+    )  # fmt: skip
+    for text in wrong:
+        set_cookie(visitor, text)
+        for expected, path in zip(nobody, ("/", "/keys"), strict=True):
+            answer = visitor.get(path)
+            assert (answer.status_code, answer.headers, answer.text) == (
+                expected.status_code, expected.headers, expected.text,
+            )  # fmt: skip
+    set_cookie(visitor, right)
+    assert visitor.is_signed_in()
 
 
 def test_a_cookie_of_one_key_is_not_one_of_another(visitor: Visitor) -> None:
@@ -109,12 +171,15 @@ def test_a_session_ends_in_time_and_with_its_key(visitor: Visitor) -> None:
 def test_several_processes_agree(new_url: Callable[[str], str]) -> None:
     url, clock = new_url("sqlite"), Clock()
     with visiting(open_store(url), clock=clock) as one, visiting(open_store(url), clock=clock) as other:
-        one.sign_in()
+        id = one.sign_in()
         set_cookie(other, cookie(one))
         assert other.is_signed_in()
         assert other.token() == one.token()
         other.post("/keys", role="reader")
         assert len(one.store.keys()) == 2
+        other.store.revoke(id)
+        for visitor in (one, other):
+            assert not visitor.is_signed_in()
 
 
 def test_every_session_is_new(visitor: Visitor) -> None:
@@ -247,6 +312,7 @@ def test_wrong_keys_are_refused_and_not_repeated(visitor: Visitor, caplog: pytes
     assert all(secret not in page for page in pages)
     assert secret not in caplog.text
     assert "x" * 43 not in caplog.text
+    assert cookie(visitor).split(".")[3] not in caplog.text
 
 
 def test_a_key_is_not_read_from_an_address(visitor: Visitor) -> None:

@@ -1,20 +1,16 @@
 """Who is signed in. The server remembers no session: a cookie says it, and the store's keys say whether it is true.
 
-A cookie has the id of a key, the second at which it ends, random bytes, and a code over these three (HMAC). The
-secret of the code is derived from what the store has of the key. So every process that shares the store agrees, and
-revoking the key ends its sessions at once. The key itself is in no cookie.
+Every process that shares the store agrees, and revoking the key ends its sessions at once.
 """
 
-import hashlib
 import hmac
-import re
-import secrets
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from untrackable.collector.dashboard.session_cookie import new_cookie, read_cookie
 from untrackable.collector.http.browser_client import is_local
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
@@ -22,11 +18,6 @@ from untrackable.collector.stores.records import StoredKey
 
 SECONDS = 12 * 3600
 """How long a session lasts. Then the key is asked for again."""
-_RANDOM_BYTES = 16
-_COOKIE = re.compile(r"([0-9a-f]{12})\.([0-9]{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})")
-"""A cookie: a key's id, the last second, random bytes, and the code."""
-_PURPOSE = b"untrackable dashboard, session 1"
-"""What the secret is for, so that nothing else uses the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +52,11 @@ def require_session(request: Request) -> Session:
     return found
 
 
-def begin_session(request: Request, response: Response, key: StoredKey) -> None:
-    """Let the response sign its reader in. Every session is new, whatever cookie the request has."""
-    ends = int(_service(request).clock()) + SECONDS
-    random = secrets.token_hex(_RANDOM_BYTES)
-    code = _code(key, "cookie", key.id, str(ends), random)
+def begin_session(request: Request, response: Response, access_key: str, stored: StoredKey) -> None:
+    """Let the response sign the owner of a key in. Every session is new, whatever cookie the request has."""
     response.set_cookie(
         cookie_name(request),
-        f"{key.id}.{ends}.{random}.{code}",
+        new_cookie(access_key, stored, int(_service(request).clock()) + SECONDS),
         max_age=SECONDS,
         path="/",
         secure=_is_secure(request),
@@ -115,21 +103,12 @@ def token_is_right(session: Session, given: str) -> bool:
 
 
 def _session(request: Request) -> Session | None:
-    found = _COOKIE.fullmatch(request.cookies.get(cookie_name(request), ""))
-    service = _service(request)
-    if found is None or int(found[2]) <= service.clock():
+    cookie, service = read_cookie(request.cookies.get(cookie_name(request), "")), _service(request)
+    if cookie is None or cookie.ends <= service.clock():
         return None
-    key = service.store.key(found[1])
-    if key is None or key.revoked:
-        return None
-    if not hmac.compare_digest(found[4], _code(key, "cookie", found[1], found[2], found[3])):
-        return None
-    return Session(key.id, key.role, _code(key, "form", found[2], found[3]))
-
-
-def _code(key: StoredKey, *parts: str) -> str:
-    secret = hmac.digest(key.digest, _PURPOSE, hashlib.sha256)
-    return hmac.digest(secret, "|".join(parts).encode(), hashlib.sha256).hex()
+    stored = service.store.key(cookie.key)
+    token = cookie.form_token(stored)
+    return None if stored is None or stored.revoked or token is None else Session(stored.id, stored.role, token)
 
 
 def _is_secure(request: Request) -> bool:

@@ -56,7 +56,7 @@ class SignIn:
                 self._tries.count(id)
             return _asked(request, to, wrong=_WRONG, status=403)
         response = redirect(to)
-        begin_session(request, response, key)
+        begin_session(request, response, token, key)
         return response
 
     def sign_out(self, request: Request, form: Form) -> Response:

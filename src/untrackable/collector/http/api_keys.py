@@ -33,7 +33,7 @@ def new_key(store: Store, role: str) -> tuple[str, str]:
     id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     token = f"{_PREFIX}_{id}_{secret}"
     today = datetime.now(UTC).date().isoformat()
-    store.add_key(StoredKey(id, role, _digest(token), today, revoked=False))
+    store.add_key(StoredKey(id, role, _digest(token.encode()), today, revoked=False))
     return id, token
 
 
@@ -46,9 +46,13 @@ def valid_key(store: Store, token: str) -> StoredKey | None:
     if id is None:
         return None
     found = store.key(id)
-    expected = bytes(hashlib.sha256().digest_size) if found is None else found.digest
-    same = hmac.compare_digest(_digest(token), expected)
-    return found if found is not None and same and not found.revoked else None
+    return found if is_key(token.encode(), found) and found is not None and not found.revoked else None
+
+
+def is_key(token: bytes, stored: StoredKey | None) -> bool:
+    """Whether a token is the key of which the store has this. It takes as long if the store has no such key."""
+    expected = bytes(hashlib.sha256().digest_size) if stored is None else stored.digest
+    return hmac.compare_digest(_digest(token), expected) and stored is not None
 
 
 def key_id(token: str) -> str | None:
@@ -73,5 +77,5 @@ def require_key(store: Store, authorization: str | None, roles: tuple[str, ...])
         raise Refused(Problem.KEY_INSUFFICIENT, f"this needs a key with the role {' or '.join(roles)}")
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()

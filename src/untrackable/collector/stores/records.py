@@ -1,6 +1,6 @@
 """The records that a store keeps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -51,7 +51,7 @@ class StoredKey:
 
     id: str
     role: str
-    digest: bytes
+    digest: bytes = field(repr=False)
     created: str
     revoked: bool
 
