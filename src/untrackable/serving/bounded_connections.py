@@ -253,7 +253,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head = self._size = 0
 
     def on_response_complete(self) -> None:
-        """Restart the time of the next request, since it was not read during the answer."""
+        """Restart the time of the next request, since it was not read during the answer. Forget an unread body."""
+        if self._answering is not None:
+            self._answering.body.clear()
         super().on_response_complete()
         if self._waiting_since is not None:
             self._waiting_since = self.loop.time()

@@ -14,13 +14,22 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from untrackable.serving.bounded_connections import BoundedProtocol
+from untrackable.serving.repeated_lines import RepeatedLines
 from untrackable.serving.server_process import shielded_from_interrupts
 
 _LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(levelname)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
+    "filters": {"repeated": {"()": RepeatedLines}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["repeated"],
+            "formatter": "plain",
+            "stream": "ext://sys.stderr",
+        }
+    },
     "loggers": {
         "uvicorn.error": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
         "asyncio": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
@@ -30,7 +39,7 @@ _LOGGING: dict[str, Any] = {
 """The logging configuration.
 
 There is no access log, so a sender's address is never written down. Bad requests are not logged either, because
-anybody could fill the disk with them."""
+anybody could fill the disk with them, and a line that repeats is written once a minute."""
 _SHUTDOWN_SECONDS = 20
 """How long requests may still be answered when the server ends. Then the rest is refused."""
 GAVE_UP = 1

@@ -71,6 +71,8 @@ def test_closing_a_round(visitor: Visitor, asked: Campaign) -> None:
     [closed] = visitor.store.rounds(asked.id)
     assert (closed.state, closed.reports) == ("closed", 3)
     assert said(visitor, asked, "done=closed&number=1") == "Round 1 is closed, with 3 reports."
+    for number in ("%C2%B2", "%D9%A1", "2", "-1", "", "1" * 11):
+        assert said(visitor, asked, f"done=closed&number={number}") == ""
     assert offered(visitor, asked) == OfferedActions((), 0, True, False)
     assert visitor.post(f"/view/{asked.id}/rounds/1/close").status_code == 303
 

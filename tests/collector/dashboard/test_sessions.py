@@ -225,6 +225,11 @@ OTHERS: list[dict[str, str]] = [
     {"origin": "http://localhost.evil.example"},
     {"origin": "http://localhost:81"},
     {"origin": "null"},
+    {"origin": "http://["},
+    {"origin": "http://]localhost["},
+    {"origin": "http:localhost"},
+    {"origin": "//localhost"},
+    {"origin": "http://localhost/"},
     {"origin": ""},
 ]
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import MagicMock
 from urllib.parse import urlsplit
 
 import httpx
@@ -285,6 +286,32 @@ def test_only_so_many_requests_wait_for_each_other() -> None:
     assert 8 <= waiting < 8 + 1024 // len(one) + 1
     assert 0 < unread < len(one) * count // 2
     assert answered == begun == count
+
+
+def test_a_body_that_nobody_read_is_forgotten_with_the_answer() -> None:
+    """Otherwise each open connection could keep as much of one as is read ahead."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("x")(scope, receive, send)
+
+    async def talk() -> None:
+        config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
+        connection = LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.is_closing.return_value = False
+        transport.get_write_buffer_size.return_value = 0
+        transport.get_extra_info.return_value = None
+        connection.connection_made(transport)
+        connection.data_received(head("/", 100_000) + b"x" * 60_000)
+        assert len(connection.cycle.body) == 60_000
+        await asyncio.sleep(0.05)
+        assert connection.cycle.response_complete
+        assert len(connection.cycle.body) == 0
+        connection.data_received(b"x" * 30_000)
+        assert len(connection.cycle.body) == 0
+        connection.connection_lost(None)
+
+    asyncio.run(talk())
 
 
 def test_who_does_not_take_the_answers_is_cut_off(running: tuple[str, str, str]) -> None:

@@ -1,5 +1,6 @@
 """What somebody with an admin key can do on a campaign's page: close a round, publish, unpublish, and end it."""
 
+import re
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -18,7 +19,7 @@ from untrackable.protocol.campaign import Campaign
 
 _MOST_ROUNDS = 12
 """The largest number of rounds that a page offers to close."""
-_MOST_DIGITS = 10
+_NUMBER = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def done_words(service: Service, request: Request, stored: StoredCampaign) -> st
             return f"This campaign {ending_words(stored.last_round)}."
         case "closed":
             number = request.query_params.get("number", "")
-            rounds = service.store.rounds(stored.id) if number.isdigit() and len(number) <= _MOST_DIGITS else []
+            rounds = service.store.rounds(stored.id) if _NUMBER.fullmatch(number) else []
             closed = next((each for each in rounds if each.number == int(number) and each.state == "closed"), None)
             return "" if closed is None else closed_words(service.campaign(stored.id), closed)
     return ""

@@ -138,7 +138,7 @@ class NewCampaign:
         sent = await read_form(request)
         problem = await run_in_threadpool(_who_is_wrong, request, sent)
         if problem:
-            return unread_form(sent), problem
+            return await run_in_threadpool(unread_form, sent), problem
         return await run_in_threadpool(read_campaign_form, sent, self._service.clock(), campaign=campaign), ""
 
     async def _shown(self, request: Request, form: CampaignForm, **parts: Any) -> Response:
