@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -82,9 +83,8 @@ def test_forms_are_read_apart_from_reports(visitor: Visitor, monkeypatch: pytest
         with pytest.raises(RuntimeError):
             asyncio.get_running_loop()
         read.append(text)
-        return parsed(text, **options)
+        return parse_qsl(text, **options)
 
-    parsed = posted_forms.parse_qsl
     monkeypatch.setattr(posted_forms, "parse_qsl", parse)
     monkeypatch.setattr(campaign_form, "parse_qsl", parse)
     for path in ("/sign-in", "/new", "/new/results"):
