@@ -1,8 +1,11 @@
 """`/healthz` asks whether the process works, `/ready` whether reports should come to it."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
+from starlette.concurrency import run_in_threadpool
 
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
@@ -80,3 +83,23 @@ def test_what_cannot_be_written_is_noticed(collector: Collector) -> None:
     collector.store.ping()
     with pytest.raises(StoreUnavailable, match=r"read-?only|readonly"):
         collector.store.try_writing()
+
+
+def test_many_readers_of_pages_do_not_make_it_look_ill(collector: Collector) -> None:
+    """Pages wait for threads, of which strangers may take all."""
+    free, portal = threading.Event(), collector.http.portal
+    assert portal is not None
+    for _ in range(100):
+        portal.start_task_soon(run_in_threadpool, free.wait)
+    try:
+        with ThreadPoolExecutor(1) as asking:
+            for address, expected in (("/healthz", "ok"), ("/ready", "ready")):
+                found = asking.submit(status, collector, address)
+                wait([found], timeout=30)
+                answered = found.done()
+                if not answered:
+                    free.set()
+                assert answered, address
+                assert found.result() == (200, expected)
+    finally:
+        free.set()

@@ -1,5 +1,6 @@
 """The endpoints that anybody may read: campaigns, their guarantees, rounds, and published estimates."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -31,14 +32,17 @@ class PublicApi:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def health(self, request: Request) -> Response:
+    async def health(self, request: Request) -> Response:
         """Answer "ok" if the process works. A restart would not help against anything else."""
         self._service.writer.check_thread()
         return _json({"status": "ok"})
 
-    def ready(self, request: Request) -> Response:
-        """Answer "ready" if the store can be read and written and the clock is trusted."""
-        self._service.check_ready()
+    async def ready(self, request: Request) -> Response:
+        """Answer "ready" if the store can be read and written and the clock is trusted.
+
+        This has threads of its own: otherwise many readers of pages would make the collector look ill.
+        """
+        await asyncio.to_thread(self._service.check_ready)
         return _json({"status": "ready"})
 
     def metrics(self, request: Request) -> Response:
