@@ -13,6 +13,7 @@ import pytest
 from tests.collector.dashboard.test_campaign_page import filled
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
+from untrackable import Categories, HashedStrings, IntegerRange
 from untrackable.collector.dashboard.answer_files import COLUMNS
 from untrackable.collector.stores.store_address import open_store
 
@@ -55,6 +56,34 @@ def test_pictures(collector: Collector) -> None:
     pixels = collector.http.get(f"/view/{asked.id}/picture.png")
     assert pixels.headers["content-type"] == "image/png"
     assert pixels.content.startswith(b"\x89PNG")
+
+
+def test_no_spreadsheet_takes_an_answer_for_a_formula(collector: Collector) -> None:
+    """Strings come from people who answer, or from an address that somebody sent. Other files are exact."""
+    names = ["=1+1", "+1", "-1+1|x!A0", "@SUM(1)", "a=b", "'=1", '"=1', "ü"]
+    asked = campaign(encoding=Categories(names=names))
+    filled(collector.store, asked, people=400)
+    answer = collector.http.get(f"/view/{asked.id}/download.csv").text
+    labels = [row["label"] for row in csv.DictReader(io.StringIO(answer))]
+    assert labels == ["'=1+1", "'+1", "'-1+1|x!A0", "'@SUM(1)", *names[4:]]
+    exact = collector.http.get(f"/view/{asked.id}/download.json").json()
+    assert [row["label"] for row in exact["values"]] == names
+    numbers = campaign(encoding=IntegerRange(low=-3, high=3))
+    filled(collector.store, numbers, people=400)
+    answer = collector.http.get(f"/view/{numbers.id}/download.csv").text
+    assert [row["label"] for row in csv.DictReader(io.StringIO(answer))][:4] == ["-3", "-2", "-1", "0"]
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x01", "a\x1bb", "\ufffe", "\U0001f600", "\u202e"])
+def test_pictures_of_any_string(collector: Collector, odd: str) -> None:
+    """A character that no XML has would be a fault of the process that draws, with a line in its log."""
+    asked = campaign(encoding=HashedStrings(bits=4, salt=bytes(16), longest=50))
+    filled(collector.store, asked, people=400)
+    drawn = collector.http.get(f"/view/{asked.id}/picture.svg", params={"strings": f"x{odd}y"})
+    assert drawn.status_code == 200
+    picture = ET.fromstring(drawn.text)  # noqa: S314 (our own)
+    texts = ["".join(element.itertext()) for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(text.startswith("x") and text.endswith("y") for text in texts)
 
 
 def test_files_that_there_are_not(collector: Collector) -> None:

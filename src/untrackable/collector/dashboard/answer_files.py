@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from textwrap import wrap
 from typing import Any
 
@@ -38,6 +39,10 @@ _LETTERS = 120
 """How many letters of the words below a picture fit on a line."""
 _SHARPNESS = 2.0
 """How many pixels of a PNG are one unit of the drawing."""
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""The beginnings of texts that spreadsheets take for a formula."""
+_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+"""The characters that no XML may contain, but that a string to look for may have."""
 
 
 class AnswerFiles:
@@ -51,7 +56,7 @@ class AnswerFiles:
         kind = request.path_params["kind"]
         answers, rounds, table, found = self._asked(request)
         if kind == "csv":
-            content = _csv(found["values"])
+            content = _csv(found["values"], numbers=answers.campaign.encoding.ordered)
         elif kind == "json":
             about = {"campaign": answers.campaign.id} | ({} if table is None else {"table": table.name})
             content = strict_json.write({**about, **found}).encode()
@@ -92,13 +97,14 @@ def picture(
     rows = found["values"][:FEW_ROWS]
     highest = max((max(row["upper"], row["frequency"]) for row in rows), default=1.0) or 1.0
     words = interval_words(found["beta"], discovered=answers.campaign.encoding.kind == "discovered-strings")
-    return page_template("untrackable.collector.dashboard", "templates/picture.svg").render(
+    drawn = page_template("untrackable.collector.dashboard", "templates/picture.svg").render(
         question=answers.campaign.question,
         about=f"{'' if table is None else f'{table.name}: '}{found['reports']:,} reports of {rounds_words(rounds)}",
         bars=bars(rows, rows),
         marks=[(tick / highest, percent(tick).replace(".00 %", " %")) for tick in ticks(0.0, highest)],
         words=[line for said in words for line in wrap(said, _LETTERS)],
     )
+    return _NOT_XML.sub("\ufffd", drawn)
 
 
 def png(drawing: str) -> bytes:
@@ -122,12 +128,19 @@ def parquet(rows: tuple[tuple[Any, ...], ...], reports: int, beta: float) -> byt
     return file.getvalue()
 
 
-def _csv(rows: list[dict[str, Any]]) -> bytes:
+def _csv(rows: list[dict[str, Any]], *, numbers: bool) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    writer.writerows([row[name] for name in COLUMNS] for row in rows)
+    for row in rows:
+        label = row["label"] if numbers else _inert(row["label"])
+        writer.writerow([label, *(row[name] for name in COLUMNS[1:])])
     return text.getvalue().encode()
+
+
+def _inert(label: str) -> str:
+    """A text that no spreadsheet takes for a formula. People who answer may choose it, or who sent the address."""
+    return f"'{label}" if label.startswith(_FORMULAS) else label
 
 
 def _file(

@@ -1,6 +1,7 @@
 """The process that does heavy work: `python -m untrackable.collector.dashboard.work_process`."""
 
 import contextlib
+import logging
 import os
 import pickle
 import queue
@@ -11,8 +12,10 @@ from typing import Any, BinaryIO
 from untrackable.collector.dashboard import outdated_jobs
 from untrackable.errors import UntrackableError
 from untrackable.serving.error_location import error_location
+from untrackable.serving.repeated_lines import RepeatedLines
 
 _NICE = 15
+_log = logging.getLogger("untrackable.collector")
 
 
 def main() -> None:
@@ -21,6 +24,9 @@ def main() -> None:
         os.nice(_NICE)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # Nothing else may write between the answers.
+    written = logging.StreamHandler()
+    written.addFilter(RepeatedLines())
+    logging.basicConfig(handlers=[written], format="%(levelname)s: %(message)s", level=logging.WARNING)
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
@@ -52,7 +58,7 @@ def done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     except outdated_jobs.Outdated:
         return False, None
     except Exception as error:
-        sys.stderr.write(f"ERROR: A page's computation failed because of a fault: {error_location(error)}\n")
+        _log.error("A page's computation failed because of a fault: %s", error_location(error))
         return False, "this is a fault of the collector; the operator finds it in the log"
 
 
