@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test check browser chromium nginx node java bench figures screenshots vectors lock dist site clean
 
 demo: $(VENV)/.ready
-	@$(BIN)/untrackable demo
+	@trap : INT; $(BIN)/untrackable demo || [ $$? -eq 130 ]
 
 test: $(VENV)/.ready-dev chromium nginx java $(BROWSER)/node_modules/.ready
 	$(BIN)/ruff format --check .

@@ -1,37 +1,12 @@
-"""What long work shows on standard error, and that Ctrl-C ends it without half a file."""
+"""What long work shows on standard error."""
 
-import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from untrackable.cli import progress_display
 from untrackable.cli.progress_display import progress
 from untrackable.cli.remaining_time import RemainingTime
-
-CLIENT = """
-from pathlib import Path
-import time
-
-def make(value):
-    Path("working").touch()
-    time.sleep(0.2)
-    return lambda: value
-"""
-MECHANISM = """
-from pathlib import Path
-import time
-from untrackable import Bitwise
-
-class Slow(Bitwise):
-    def tracking(self, **asked):
-        Path("working").touch()
-        time.sleep(0.2)
-        return super().tracking(**asked)
-"""
 
 
 class Ticks:
@@ -112,30 +87,3 @@ def test_an_error_inside_ends_the_display() -> None:
     with pytest.raises(KeyboardInterrupt):
         work()
     assert threading.active_count() == before
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "audit-client its_module:make --value 0 --value 1 --reports 3 --export x.csv",
-        "audit its_module:Slow eps_state=1 eps_report=1 --export x.csv --plot x.svg --html x.html",
-    ],
-)
-def test_ctrl_c_ends_with_130_and_leaves_nothing(command: str, tmp_path: Path) -> None:
-    (tmp_path / "its_module.py").write_text(CLIENT + MECHANISM)
-    running = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "untrackable", *command.split()],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not (tmp_path / "working").exists():
-        assert running.poll() is None, running.communicate()
-    running.send_signal(signal.SIGINT)
-    out, said = running.communicate(timeout=60)
-    assert (running.returncode, out) == (130, "")
-    assert said.endswith("Stopped.\n")
-    assert "Traceback" not in said
-    left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
-    assert left == {"its_module.py", "working"}

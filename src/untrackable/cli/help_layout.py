@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 from typing import Any
 
 import click
@@ -89,7 +90,7 @@ class JobGroup(CommandGroup):
             # A prompt turns Ctrl-C into `Abort`, as does somebody who says no.
             if isinstance(error, click.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
                 raise
-            click.echo("\nStopped.", err=True)
+            click.echo("\nStopped." if sys.stderr.isatty() else "Stopped.", err=True)  # A terminal shows ^C first.
             raise click.exceptions.Exit(_INTERRUPTED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -60,7 +60,7 @@ class Folder:
             while left:
                 left = left[os.write(descriptor, left) :]
             os.fsync(descriptor)
-        except OSError:
+        except BaseException:  # This includes an interrupt.
             with contextlib.suppress(OSError):
                 os.unlink(part)  # noqa: PTH108
             raise

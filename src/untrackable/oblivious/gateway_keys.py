@@ -159,10 +159,12 @@ def write_keys(path: Path, keys: GatewayKeys) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-    except OSError as error:
+    except BaseException as error:  # This includes an interrupt.
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-        raise GatewayKeysError(f"cannot write {path}: {error.strerror}") from None
+        if isinstance(error, OSError):
+            raise GatewayKeysError(f"cannot write {path}: {error.strerror}") from None
+        raise
 
 
 def _to_json(keys: GatewayKeys) -> dict[str, Any]:

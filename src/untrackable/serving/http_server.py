@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -72,7 +73,10 @@ def address(bound: socket.socket) -> str:
 
 
 def run(factory: Callable[[], Any], bound: socket.socket, *, http: type[BoundedProtocol], workers: int = 1) -> None:
-    """Serve an application, which the factory makes anew in every process, over connections of the class `http`."""
+    """Serve an application, which the factory makes anew in every process, over connections of the class `http`.
+
+    SIGTERM ends it, and so does Ctrl-C. Both let it finish what it accepted; then Ctrl-C is a `KeyboardInterrupt`.
+    """
     config = uvicorn.Config(
         factory,
         factory=True,
@@ -88,19 +92,41 @@ def run(factory: Callable[[], Any], bound: socket.socket, *, http: type[BoundedP
         workers=workers,
     )
     if workers == 1:
-        server = uvicorn.Server(config)
+        server = _Single(config)
         for number in (signal.SIGINT, signal.SIGTERM):  # Signals end the server cleanly, even while it starts.
             signal.signal(number, server.handle_exit)
         server.run(sockets=[bound])
+        interrupted = server.interrupted
     else:
         several = _Several(config, sockets=[bound])
         several.run()
         if any(process.exitcode == GAVE_UP for process in several.processes):
             sys.exit(GAVE_UP)
+        interrupted = several.interrupted
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+class _Single(uvicorn.Server):
+    """A server that remembers whether Ctrl-C was the first signal to end it."""
+
+    interrupted = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Finish what was accepted. A second Ctrl-C does not wait for it."""
+        self.interrupted = self.interrupted or (sig == signal.SIGINT and not self.should_exit)
+        super().handle_exit(sig, frame)
 
 
 class _Several(Multiprocess):
     """Worker processes that are shielded from Ctrl-C, which only reaches the process that started them."""
+
+    interrupted = False
+
+    def handle_int(self) -> None:
+        """End all processes, because of Ctrl-C."""
+        self.interrupted = True
+        super().handle_int()
 
     def init_processes(self) -> None:
         """Start the processes."""
@@ -114,9 +140,15 @@ class _Several(Multiprocess):
 
 
 def end_on_signals() -> None:
-    """Let SIGINT and SIGTERM end the process cleanly at any time. uvicorn raises them again when it is done."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
+    """Let Ctrl-C (SIGINT) and SIGTERM end the process cleanly at any time."""
+    signal.signal(signal.SIGINT, _stop)
+    signal.signal(signal.SIGTERM, _leave)
+
+
+def _stop(number: int, frame: object) -> None:
+    """Stop as Python does, but let nobody disturb the end with another Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _leave(number: int, frame: object) -> None:
