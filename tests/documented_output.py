@@ -13,6 +13,7 @@ import shlex
 import sys
 import tokenize
 from collections import defaultdict
+from functools import cache
 
 import click
 from click.testing import CliRunner
@@ -57,21 +58,26 @@ def claims(source: str) -> dict[int, str]:
     return {call.lineno: comments[call.end_lineno or 0] for call in calls if call.end_lineno in comments}
 
 
-def run(source: str) -> None:
-    """Run a block; a `print` that writes something else than its comment says, or is never reached, is an error."""
+def run(source: str) -> dict[str, object]:
+    """Run a block and return its names.
+
+    A `print` that writes something else than its comment says, or is never reached, is an error.
+    """
     printed: dict[int, list[str]] = defaultdict(list)
 
     def recorded(*given: object, sep: str = " ", end: str = "\n") -> None:
         printed[sys._getframe(1).f_lineno].append(sep.join(map(str, given)) + end)
 
     said = claims(source)
-    exec(compile(source, "<docs>", "exec"), {"__name__": "__docs__", "print": recorded})  # noqa: S102
+    names: dict[str, object] = {"__name__": "__docs__", "print": recorded}
+    exec(compile(source, "<docs>", "exec"), names)  # noqa: S102
     for line, claim in said.items():
         if not printed[line]:
             raise OutputError(f"line {line} is never reached, and is said to print {claim!r}")
         for text in printed[line]:
             if not agrees(claim, text):
                 raise OutputError(f"line {line} prints {text.strip()!r}, and is said to print {claim!r}")
+    return names
 
 
 def shown_outputs(page: str) -> list[tuple[str, str]]:
@@ -84,6 +90,7 @@ def shows(said: str, printed: str) -> bool:
     return re.search(pattern(" ".join(said.split())), " ".join(printed.split())) is not None
 
 
+@cache
 def printed_by(command: str) -> str:
     """What a command line of this project prints."""
     name, *arguments = shlex.split(command)
