@@ -8,10 +8,11 @@ come from, one on each line:
     <!-- given: 0.5, 10 % -->
 
 A computed number is Python, evaluated with the names of all blocks of Python above it on the page, and of what the
-page has in `<!-- computed with: … -->`. It is compared in all digits that are shown: `=` rounds to the nearest,
-`>=` rounds up, as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal: use `float` to round them.
-Several numbers at once are a sequence, and text is compared letter by letter. Published numbers name their source,
-and inputs of an example are given.
+page has in `<!-- computed with: … -->`; `printed("off by")` is the number behind these words in the output of a command
+that the page shows. It is compared in all digits that are shown: `=` rounds to the nearest, `>=` rounds up, as an upper
+bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several numbers at once are a
+sequence, and text is compared letter by letter. Published numbers name their source. Given are inputs of an example,
+versions, and what a format defines.
 """
 
 import io
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import partial
 
 from tests import documented_output
 from untrackable.brackets import Bracket
@@ -50,11 +52,14 @@ _UNITS = {
 }
 """What a value is divided by before it is compared with a number that has this unit."""
 _NUMBER = re.compile(
-    r"(?<![\w.,^])(?P<digits>\d+(?:,\d{3})*(?:\.\d+)?)"
+    r"(?<![\w.,^])(?<![A-Za-z]-)(?P<digits>\d+(?:,\d{3})*(?:\.\d+)?)"
     r"(?:e(?P<exponent>[-+]?\d+)|·10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     rf"(?:\s?(?P<unit>{'|'.join(_UNITS)})(?!\w))?(?![\w^⁻]|[.,]\d)"
 )
-_BEFORE_RESULT, _AFTER_RESULT = re.compile(r"[±×]\s?$"), re.compile(r"\s?×|\s(?:times|bytes|seconds|s|ms|µs|ns)\b")
+_BEFORE_RESULT, _AFTER_RESULT = (
+    re.compile(r"[±×]\s?$"),
+    re.compile(r"\s?×|\s(?:times|bytes|minutes|seconds|s|ms|µs|ns)\b"),
+)
 
 
 class NumberError(AssertionError):
@@ -180,7 +185,7 @@ def _claims(kind: str, comment: str, line: int) -> Iterator[Claim]:
 
 def check_page(page: str) -> None:
     """Run the Python of a page, and compare what it prints and computes with what the page says."""
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"printed": partial(_printed, page)}
     found = blocks(page)
     for block in found:
         for claim in block.claims:
@@ -194,6 +199,15 @@ def check_page(page: str) -> None:
             exec(step.text, names)  # noqa: S102
         elif step.language == "python":
             names |= documented_output.run(step.text)
+
+
+def _printed(page: str, words: str) -> float:
+    """The first number behind these words, in what the page shows as the output of commands."""
+    for _, shown in documented_output.shown_outputs(page):
+        _, found, behind = " ".join(shown.split()).partition(words)
+        if found:
+            return float(numbers_in(behind)[0].in_ones)
+    raise NumberError(f"no command is shown to print {words!r}")
 
 
 def _check_shown(claim: Claim, text: str) -> None:

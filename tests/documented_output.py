@@ -111,6 +111,17 @@ def named_commands(page: str) -> list[str]:
 
 def check_command(command: str) -> None:
     """Refuse a command or an option that does not exist."""
+    found, arguments = _found_command(command)
+    found.make_parser(click.Context(found)).parse_args(arguments)
+
+
+def default(command: str, option: str) -> object:
+    """What an option of a command is if nobody gives it."""
+    found, _ = _found_command(command)
+    return next(one.get_default(click.Context(found)) for one in found.params if option in one.opts)
+
+
+def _found_command(command: str) -> tuple[click.Command, list[str]]:
     found: click.Command = main
     arguments = shlex.split(command)
     while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
@@ -119,4 +130,4 @@ def check_command(command: str) -> None:
         if inner is None:
             raise OutputError(f"there is no command {name}")
         found = inner
-    found.make_parser(click.Context(found)).parse_args(arguments)
+    return found, arguments

@@ -97,6 +97,14 @@ def test_names_are_those_of_the_blocks_above() -> None:
         check_page(block.format(said="0.6"))
 
 
+def test_outputs_of_commands_can_be_computed_with() -> None:
+    shown = "<!-- printed by: untrackable x -->\n\n    off by\n    0.1 (upper)\n"
+    page = shown + "\nFrom 0.4 on.\n\n<!-- computed: 0.4 = {} -->"
+    check_page(page.format("0.5 - printed('off by')"))
+    with pytest.raises(NumberError, match="no command"):
+        check_page(page.format("0.5 - printed('up by')"))
+
+
 @pytest.mark.parametrize(
     "result",
     ["0.25", "5 %", "±3", "×4", "4×", "30 times", "1e-06", "3·10⁶", "64 KiB", "12 bytes", "7 seconds", "1 ms"],
