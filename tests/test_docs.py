@@ -38,6 +38,13 @@ def test_numbers_that_look_like_results_say_where_they_come_from(page: Path) -> 
     assert documented_numbers.unexplained(text) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_comments_about_numbers_do_not_cut_lists(page: Path) -> None:
+    comment = r"\n<!-- (?:computed|published|given)(?:(?!-->).)*-->\n"
+    cut = rf"(?:\n\n|^)(?:[-*]|\d+\.) (?:(?!\n\n).)*\n(?:{comment})+\n(?: +\S|[-*] |\d+\. )"
+    assert not re.search(cut, page.read_text(encoding="utf-8"), re.DOTALL)
+
+
 def test_there_are_blocks_to_run() -> None:
     assert len(BLOCKS) >= 4
 
