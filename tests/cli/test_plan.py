@@ -178,6 +178,20 @@ def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [line.strip() for line in run(*GOOD, "--advantage", "0")[1].splitlines()]
     assert f"untrackable plan {' '.join(GOOD)} --advantage 0 --json > plan.json" in lines
     assert 'untrackable campaign new campaign.json --plan plan.json --question "…"' in lines
+    typed = (
+        "--buckets",
+        "50ms:20s:14:log",
+        "--above",
+        "clamp",
+        "--people",
+        "1000000",
+        "--rounds",
+        "1",
+        "--eps",
+        "1",
+    )
+    lines = [line.strip() for line in run(*typed)[1].splitlines()]
+    assert f"untrackable plan {' '.join(typed)} --json > plan.json" in lines
 
 
 def test_nothing_does_it() -> None:

@@ -250,3 +250,14 @@ def test_what_is_kept_for_each_value_may_tell_more_than_for_one(name: str, deman
     assert mechanism.tracking_upper(fixed.rounds, values=2).delta(0.0).upper > fixed.tolerance.limit  # type: ignore[arg-type]
     with pytest.raises(Unsuitable, match="no bound keeps advantage within"):
         meeting(entry, changing)
+
+
+@pytest.mark.parametrize("demands", [{"values": 2}, {"values": 14, "want": "quantiles"}])
+def test_a_question_that_is_asked_once_is_planned_without_reports_that_could_be_linked(demands: Any) -> None:
+    """Stored inner products are as good for one round, but the campaign would declare that reports are linked."""
+    found = plan(people=10**6, rounds=1, eps=1.0, **demands)
+    errors = {option.name: option.error_upper for option in found.options}
+    assert errors["rnip"] == errors["deck"]
+    names = [option.name for option in found.options]
+    assert names.index("deck") < names.index("rnip")
+    assert found.campaign().guarantee.tracking_delta == 0

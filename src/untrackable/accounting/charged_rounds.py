@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from untrackable.accounting import client_check, wiped_storage
 from untrackable.accounting.attended_rounds import AttendedRounds
 from untrackable.protocol.campaign import Campaign
-from untrackable.theory.integer_losses import LossLaw
+from untrackable.theory.integer_losses import LossLaw, composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,10 @@ class ChargedRounds:
             yield client_check.privacy(self.campaign, count, step)
 
     def promised(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantee, confirmed on joining, if the client's own bound is not sharp."""
-        if self.campaign.mechanism.integer_law_is_sharp:
-            yield from self.privacy(step)
-        elif self.states:
-            yield LossLaw.declared(self.campaign.guarantee.eps, self.campaign.guarantee.delta)
+        """The same, or the declared guarantee, confirmed on joining, if the client's own bound is above that."""
+        own, declared = list(self.privacy(step)), self.campaign.guarantee
+        sharp = self.campaign.mechanism.integer_law_is_sharp
+        yield from own if sharp else _at_most(own, declared.eps, declared.delta, step)
 
     def in_crowd(self, step: float) -> Iterator[LossLaw]:
         """The same for an observer who does not know who sent which report, if the campaign relies on a crowd."""
@@ -49,14 +48,19 @@ class ChargedRounds:
             yield client_check.crowd(self.campaign, count, step)
 
     def promised_in_crowd(self, step: float) -> Iterator[LossLaw]:
-        """The same, or the declared guarantees, confirmed on joining."""
+        """The same, or the declared guarantee, confirmed on joining, if the client's own bound is above that."""
         crowd = self.campaign.guarantee.crowd
         if crowd is None:
             yield from self.promised(step)
-        elif self.states:
-            yield LossLaw.declared(crowd.eps, crowd.delta)
+        else:
+            yield from _at_most(list(self.in_crowd(step)), crowd.eps, crowd.delta, step)
 
     def tracking(self, step: float) -> Iterator[tuple[int | None, LossLaw]]:
         """For each state, its number of rounds, and how well they tell one person from two."""
         for rounds in self.states:
             yield rounds, client_check.tracking(self.campaign, rounds, step)
+
+
+def _at_most(own: list[LossLaw], eps: float, delta: float, step: float) -> list[LossLaw]:
+    """These laws if all of them together keep (eps, delta), or else the one that dominates all that do."""
+    return own if composed(own, step).delta(eps) <= delta else [LossLaw.declared(eps, delta)]

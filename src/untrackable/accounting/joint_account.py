@@ -40,15 +40,15 @@ class JointAccount:
 
     def left_eps(self, eps: float, delta: float) -> float:
         """The eps of a further campaign with half of delta that fits beside all others for certain (lower)."""
-        return self._left(eps, delta, *self._alone)
+        return self._left(eps, delta, self._alone[-1])
 
     def left_crowd_eps(self, eps: float, delta: float) -> float:
         """The same for an observer who does not know who sent which."""
-        return self._left(eps, delta, *self._in_crowd)
+        return self._left(eps, delta, self._in_crowd[-1])
 
     @property
     def _alone(self) -> tuple[_Laws, ...]:
-        """The accounts of all campaigns. What is promised is the same if all bounds are sharp."""
+        """The accounts of all campaigns, what is promised last. That is the same if all bounds are sharp."""
         sharp = all(charged.campaign.mechanism.integer_law_is_sharp for charged in self.charges)
         return (ChargedRounds.privacy,) if sharp else (ChargedRounds.privacy, ChargedRounds.promised)
 
@@ -59,14 +59,18 @@ class JointAccount:
             return self._alone
         return ChargedRounds.in_crowd, ChargedRounds.promised_in_crowd
 
-    def _left(self, eps: float, delta: float, *laws_of: _Laws) -> float:
-        """A declared guarantee of (eps, delta) bounds everything that has it."""
+    def _left(self, eps: float, delta: float, promised: _Laws) -> float:
+        """A declared guarantee of (eps, delta) bounds everything that has it.
+
+        In the account of what is `promised`, the further campaign will count with a law that has it, whether or not
+        the client's own bound is sharp. In an account of the client's own bounds it may count with more.
+        """
         step = _step(eps)
-        spent = [self._composed(step, laws) for laws in laws_of]
+        spent = self._composed(step, promised)
 
         def fits(further: float) -> bool:
             law = LossLaw.declared(further, delta / 2)
-            return any(composed((one, law), step).delta(eps) <= delta for one in spent)
+            return composed((spent, law), step).delta(eps) <= delta
 
         return left_eps(fits, eps)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+BUCKET_OPTIONS = ("buckets", "below", "above")
+"""The names of the options."""
 _OUTSIDE = click.Choice(["error", "clamp", "separate"])
 
 

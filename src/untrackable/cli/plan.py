@@ -11,7 +11,7 @@ import click
 from untrackable import strict_json
 from untrackable.cli.answer_options import encoding_of
 from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
-from untrackable.cli.bucket_options import bucket_options
+from untrackable.cli.bucket_options import BUCKET_OPTIONS, bucket_options
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.plan_together import together_options
 from untrackable.cli.progress_display import ShowProgress, progress
@@ -192,8 +192,9 @@ def _as_options(message: str, names: tuple[str, ...]) -> str:
 def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
     """The command that makes this plan again, as it was typed."""
     words = ["plan", *(word for name in choices for word in ("--choice", name))]
-    source = click.get_current_context().get_parameter_source
-    for name, value in given.items():
+    context = click.get_current_context()
+    source = context.get_parameter_source
+    for name, value in {**{name: context.params[name] for name in BUCKET_OPTIONS}, **given}.items():
         if source(name) is click.core.ParameterSource.DEFAULT:
             continue
         words.append(_option(name))

@@ -200,10 +200,12 @@ def option(name: str, solved: Solved) -> Option:
 
 
 def _rank(option: Option, unknown: Unknown | None) -> tuple[float, ...]:
+    """Best first. Of two that are equally good, the one comes first whose reports could never be linked."""
     goals = option.goals
     first = {
         "people": float(goals.people or 0),
         "eps": goals.eps or 0.0,
         "rounds": -math.inf if goals.rounds == FOREVER else -float(goals.rounds or 0),
     }.get(unknown or "", 0.0)
-    return first, option.error_upper, option.tracked.upper, float(option.state_bytes)
+    linked = 0.0 if option.mechanism.independent else 1.0
+    return first, option.error_upper, option.tracked.upper, linked, float(option.state_bytes)
