@@ -82,7 +82,7 @@ lock: $(VENV)/.ready
 # The documents as a site, in build/site.
 site: $(VENV)/.ready-dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-	@echo "open build/site/index.html"
+	@echo "open build/site/index.html; search needs a server: $(BIN)/python -m http.server 8080 --directory build/site"
 
 # A release: builds it, compares it with the checkout, installs it into an empty environment, and tries it out.
 dist: $(VENV)/.ready-dev

@@ -36,6 +36,13 @@ def test_a_visitor_sees_reports_go_out(browser: Browser, asking: Asking) -> None
         assert bodies[0][5:21].hex() in card
         assert bodies[0][21:].hex() in card
         assert serious_violations(page) == []
+        page.reload()
+        page.wait_for_selector("#status:has-text('Your earlier answer is stored in this browser')")
+        assert page.locator("#leave").is_enabled()
+        sent = len(bodies)
+        page.check("#agree")
+        page.wait_for_selector("#reports li:has-text('The collector says: stored')")
+        assert len(bodies) > sent
         page.click("#leave")
         page.wait_for_selector("#leave:disabled")
         assert page.evaluate("indexedDB.databases().then(found => found.length)") == 1

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -277,7 +278,8 @@ def test_answering_and_sending(
     monkeypatch.setattr("time.time", lambda: now)
     for arguments, given, reason in [
         ([], "Safari\n", "is not pinned"),
-        (["--pin", "xyz"], "Safari\n", "64 lower-case hexadecimal"),
+        (["--pin", "xyz"], "Safari\n", "--pin needs the first 8 digits of an id, or more, not 3"),
+        (["--pin", "x" * 64], "Safari\n", "64 lower-case hexadecimal"),
         (["--pin", found.id], "Lynx\n", "must be one of the 3"),
         (["--pin", found.id], "\n", "must be one of the 3"),
         (["--pin", found.id], "", "standard input is empty"),
@@ -572,6 +574,30 @@ def test_errors_stay_on_one_line(tmp_path: Path) -> None:
     assert refused.exit_code == 1
     assert len(refused.output.splitlines()) == 1
     assert "\x1b" not in refused.output
+
+
+def test_a_refusal_for_the_budget_says_what_is_left_and_what_to_do(made: Path, tmp_path: Path) -> None:
+    """Both budgets are named at once: the command that is told is enough."""
+    folder, second = str(tmp_path / "person"), tmp_path / "second.json"
+    assert run("campaign", "new", str(second), *NEW, "--rounds", "12").exit_code == 0
+    answers = [
+        ["answer", str(place), "--pin", Campaign.from_bytes(place.read_bytes()).id, "--folder", folder]
+        for place in (made, second)
+    ]
+    assert run(*answers[0], *EVERY_ROUND, given="Safari\n").exit_code == 0
+    refused = run(*answers[1], given="Safari\n")
+    assert refused.exit_code == 1
+    assert "Before this one, eps 0 is left (lower)" in refused.output
+    needed = re.search(r"`untrackable (policy set --eps \S+ --crowd-eps \S+)`", refused.output)
+    assert needed is not None
+    raised = run(*needed[1].split()[:4], "--folder", folder)
+    assert raised.exit_code == 0, raised.output
+    hidden = run(*answers[1], given="Safari\n")
+    assert "does not know who sent which" in hidden.output
+    assert "Before this one, eps 0 is left (lower)" in hidden.output
+    assert " ".join(["policy set", *needed[1].split()[4:]]) in hidden.output
+    assert run(*needed[1].split(), "--folder", folder).exit_code == 0
+    assert run(*answers[1], given="Safari\n").exit_code == 0
 
 
 def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Path) -> None:

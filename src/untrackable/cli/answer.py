@@ -225,8 +225,10 @@ def _whole_pins(known: list[str], pins: tuple[str, ...]) -> tuple[str, ...]:
     """The pins; those that are the beginning of the campaign's id, or of the directory's digest, made whole."""
     found = []
     for pin in pins:
-        whole = next((name for name in known if len(pin) >= _SHORTEST_PIN and name.startswith(pin)), None)
-        if whole is None and _SHORTEST_PIN <= len(pin) < _WHOLE_PIN:
+        if len(pin) < _SHORTEST_PIN:
+            raise ValueError(f"--pin needs the first {_SHORTEST_PIN} digits of an id, or more, not {len(pin)}")
+        whole = next((name for name in known if name.startswith(pin)), None)
+        if whole is None and len(pin) < _WHOLE_PIN:
             raise ValueError(f"--pin {pin} is not the beginning of this campaign's id, which is {known[0]}")
         if whole is not None and len(pin) < _SAFE_PIN:
             echo(

@@ -9,6 +9,7 @@ with their participation, never the number of reports that were sent. Given that
 another one.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -130,32 +131,29 @@ class Ledger:
         """Delta and tracking delta of all campaigns together (upper).
 
         It is an error if they, or delta in a crowd, or the recognition of all campaigns together, exceed the
-        policy. The error says what the ledger `before` this campaign had spent.
+        policy. The error says what the ledger `before` this campaign had left.
         """
         joint = self.joint
         delta = joint.delta(policy.eps)
         tracking = joint.tracking_delta(policy.gamma)
         if delta > policy.delta:
-            spent = f"{at_most(joint.spent_eps(policy.eps, policy.delta), 3)} (upper)"
-            if before is not None:
-                earlier = at_most(before.joint.spent_eps(policy.eps, policy.delta), 3)
-                left = at_least(before.joint.left_eps(policy.eps, policy.delta), 3)
-                spent += f". Before this one it is {earlier} (upper), and {left} is left (lower)"
+            allowed = policy.eps, policy.delta
+            left = None if before is None else before.joint.left_eps(*allowed)
             raise CampaignRefused(
                 f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
-                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. At that delta "
-                f"they would spend eps {spent}; `untrackable policy show` says what is spent. A campaign with "
-                "fewer rounds or a smaller eps takes less. Only you can raise your budget, if you mean it: "
-                f"`untrackable policy set --eps …`{self._who()}"
+                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. "
+                f"{_spent_words(joint.spent_eps(*allowed), left)} {self._what_to_do(policy)}{self._who()}"
             )
         hidden = joint.crowd_delta(policy.crowd_eps)
         if hidden > policy.crowd_delta:
+            allowed = policy.crowd_eps, policy.crowd_delta
+            left = None if before is None else before.joint.left_crowd_eps(*allowed)
             raise CampaignRefused(
                 "this campaign does not fit your privacy budget for a collector that sees everybody's reports and "
                 f"does not know who sent which: at eps {policy.crowd_eps:g}, all campaigns together need delta "
-                f"{at_most(hidden, 3)} (upper), and your policy allows {policy.crowd_delta:g}. Campaigns that "
-                "are answered without a relay count in full. If you mean it, raise it: `untrackable policy set "
-                "--crowd-eps … --crowd-delta …`"
+                f"{at_most(hidden, 3)} (upper), and your policy allows {policy.crowd_delta:g}. "
+                f"{_spent_words(joint.spent_crowd_eps(*allowed), left)} Campaigns that are answered without a "
+                f"relay count in full. {self._what_to_do(policy)}"
             )
         if tracking > policy.tracking_delta:
             raise CampaignRefused(
@@ -174,6 +172,22 @@ class Ledger:
                 "participation or fewer rounds, or answering from one network only (--one-network)"
             )
         return delta, tracking
+
+    def _what_to_do(self, policy: Policy) -> str:
+        """How a person finds a campaign that fits, or raises both budgets as far as this one needs."""
+        needed = {
+            "--eps": (self.joint.spent_eps(policy.eps, policy.delta), policy.eps),
+            "--crowd-eps": (self.joint.spent_crowd_eps(policy.crowd_eps, policy.crowd_delta), policy.crowd_eps),
+        }
+        options = [
+            f"{name} {'…' if eps == math.inf else at_most(eps, 3)}"
+            for name, (eps, allowed) in needed.items()
+            if eps > allowed
+        ]
+        return (
+            "`untrackable policy show` says what is spent. A campaign with fewer rounds or a smaller eps takes "
+            f"less. Only you can raise your budget, if you mean it: `untrackable policy set {' '.join(options)}`"
+        )
 
     def _who(self) -> str:
         """Who may learn that much, if a campaign relies on a crowd."""
@@ -286,3 +300,9 @@ def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
     if not content:
         raise ValueError("an account without a life")
     return tuple(Life.from_json(life) for life in content)
+
+
+def _spent_words(eps: float, left: float | None) -> str:
+    """What all campaigns would spend (upper), and what was left before the last one (lower)."""
+    told = f"At that delta they would spend eps {'more than 64' if eps == math.inf else at_most(eps, 3)} (upper)."
+    return told if left is None else f"{told} Before this one, eps {at_least(left, 3)} is left (lower)."

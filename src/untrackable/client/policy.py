@@ -116,7 +116,10 @@ class Policy:
         if campaign.id in self.pins:
             return
         if directory is None:
-            raise CampaignRefused(f"campaign {campaign.id} is not pinned, and no directory is given that lists it")
+            raise CampaignRefused(
+                f"campaign {campaign.id} is not pinned, and no directory is given that lists it. Compare this id "
+                "with the one that you were told by somebody you trust, and pin it if they are the same"
+            )
         if directory.digest not in self.pins:
             raise CampaignRefused(f"the directory's digest {directory.digest} is not pinned")
         if campaign.id not in directory.ids:

@@ -81,8 +81,17 @@ found("form").addEventListener("submit", event => {
   told(client.answer(found("choice").value).then(taken =>
     taken ? sendReports() : say("Your browser asks pages not to track you (Global Privacy Control), so the client does nothing.")));
 });
+found("agree").addEventListener("change", event => {
+  if (event.target.checked) told(client.due().then(due => due !== null && sendReports()));
+});
 found("leave").addEventListener("click", () =>
   told(client.leave().then(() => {
     found("leave").disabled = true;
     say("You left: your answer is forgotten. Only what was spent is kept.");
   })));
+
+// An earlier visit may have left an answer in this browser.
+if ((await client.due()) !== null) {
+  found("leave").disabled = false;
+  if (!sending) say("Your earlier answer is stored in this browser. Tick the box and its reports go on, or leave.");
+}
