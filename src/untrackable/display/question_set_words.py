@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from untrackable.brackets import at_most
 from untrackable.display.attendance_words import participation_words
-from untrackable.display.numbers import as_dict, number, upper
+from untrackable.display.numbers import all_of, as_dict, number, upper
 from untrackable.display.observer_words import HARDLY_PRIVATE
 from untrackable.display.plan_words import answered, promise
 from untrackable.planning.goals import AMONG, FOREVER
@@ -93,9 +93,9 @@ def spending(found: QuestionSet) -> tuple[str, float, float]:
 def sentences(found: QuestionSet) -> list[str]:
     """The answer first, then how the budget was divided, and what it is good for."""
     where, delta, spent = spending(found)
-    every = "Both" if len(found.parts) == 2 else f"All {len(found.parts)}"
+    every = all_of(len(found.parts), "questions").capitalize()
     return [
-        f"{every} questions fit into one budget of eps {number(found.budget.whole)} and delta {delta:g}"
+        f"{every} fit into one budget of eps {number(found.budget.whole)} and delta {delta:g}"
         f"{where}: a client that allows this accepts them together, in any order.",
         f"Together they spend eps {upper(spent)}{where} (upper), as a client's ledger adds them up. The parts may "
         "add up to more than the whole, because the noise in different reports is independent.",
