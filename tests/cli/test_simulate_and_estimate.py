@@ -61,7 +61,14 @@ def test_what_a_campaign_will_tell(tmp_path: Path) -> None:
     # 120,000 coins of 1/6: their standard deviation is 129, and six of those are passed once in 5·10^8 runs.
     assert abs(told["reports"] - 20_000) < 6 * 129.1
     again = run("simulate", asked, "--values", held, "--rounds", 4, "--out", tmp_path / "y.parquet")
-    assert f"next: untrackable estimate {tmp_path / 'y.parquet'} --participation 1/6" in again.output
+    assert f"next: untrackable estimate {tmp_path / 'y.parquet'}\n" in again.output
+    found = run("estimate", path)
+    assert "those who answered are a random sample, each with probability 1/6" in found.output
+    assert run("estimate", path, "--participation", "1/6").output == found.output
+    wrong = run("estimate", path, "--participation", "1/5")
+    assert "its reports were made with the participation 1/6, not with 1/5, as given or as other files say" in (
+        wrong.stderr
+    )
     assert (tmp_path / "y.parquet").read_bytes() == path.read_bytes()
     refused = run("simulate", asked, "bits=1", "--out", tmp_path / "z.parquet")
     assert "a campaign says how reports are made: give no parameters" in refused.output

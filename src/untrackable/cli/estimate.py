@@ -46,7 +46,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @mechanism_options("'NAME key=value …', if the file does not say.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
+@click.option("--participation", metavar="SHARE", help="Chance of answering a round, if the file does not say.")
 @result_options("export", "plot")
 def estimate(
     files: tuple[str, ...],
@@ -64,7 +64,7 @@ def estimate(
     assume_round: int | None,
     mechanism: Callable[[], Any] | None,
     encoding: str | None,
-    participation: str,
+    participation: str | None,
     output: ResultOutput,
 ) -> None:
     """Estimate how many people hold each value, from reports.
