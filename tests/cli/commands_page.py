@@ -59,6 +59,7 @@ interval, or bounds; a column `…_certainty` or `certainty` says exact, upper, 
 | `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
 | `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |
 | `plan` | mechanism | `mechanism`, `recommended`, `people`, `rounds`, `error_upper`, … |
+| `plan --together` | question | `question`, `mechanism`, `participation`, `eps`, `error_upper`, … |
 | `audit-file` | kind of pair | `by`, `windows_of`, `pairs`, `sampled`, `lower`, `upper`, `level` |
 | `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
 | `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |

@@ -1,5 +1,6 @@
 """`untrackable plan --together`: a file of questions becomes campaigns that one client accepts, or an error."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -29,6 +30,8 @@ buckets = "0:8:4"
 above = "clamp"
 """
 
+TYPES = {"export": "csv", "plot": "svg", "html": "html"}
+
 
 def run(*words: str) -> Result:
     result = CliRunner().invoke(main, list(words))
@@ -49,7 +52,7 @@ def test_it_says_how_the_budget_is_divided_and_writes_the_campaigns(made: tuple[
     assert found.exit_code == 0, found.output
     text = " ".join(found.output.split())
     for part in (
-        "All 2 questions fit into one budget of eps 1 and delta 1e-06",
+        "Both questions fit into one budget of eps 1 and delta 1e-06",
         "This is for answers that stay the same (",
         "as a client's ledger adds them up",
         "What was asked for has what it needs (smoking).",
@@ -117,6 +120,26 @@ def test_json_has_everything(made: tuple[Path, Result], tmp_path: Path) -> None:
     for number, words in enumerate(((str(plan), "--part", "smoking"), (str(record),))):
         made_of = ("campaign", "new", str(tmp_path / f"{number}.json"), "--question", "Do you smoke?", "--plan")
         assert run(*made_of, *words).exit_code == 0
+
+
+def test_it_is_written_as_a_table_a_picture_and_a_page(made: tuple[Path, Result], tmp_path: Path) -> None:
+    files = {name: tmp_path / f"set.{ending}" for name, ending in TYPES.items()}
+    words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    found = run("plan", "--together", str(made[0] / "questions.toml"), *words)
+    assert found.exit_code == 0, found.output
+    told = "".join(found.output.split())
+    assert all(f"wrote{path}" in told for path in files.values())
+    with files["export"].open(newline="") as file:
+        smoking, start_up = csv.DictReader(file)
+    assert (smoking["question"], start_up["question"]) == ("smoking", "start-up")
+    assert float(smoking["error_upper"]) <= float(smoking["wanted_error"]) == 0.06
+    assert "2 questions in one budget of eps 1" in files["plot"].read_text(encoding="utf-8")
+    page = files["html"].read_text(encoding="utf-8")
+    assert "How do several questions share one budget?" in page
+    assert "plan --together" in page
+    again = run("plan", "--together", str(made[0] / "questions.toml"), "--plot", str(files["plot"]))
+    assert again.exit_code == 2
+    assert "exists already" in again.output
 
 
 def test_campaigns_that_exist_are_not_replaced(made: tuple[Path, Result]) -> None:

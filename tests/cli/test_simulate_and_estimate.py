@@ -61,7 +61,14 @@ def test_what_a_campaign_will_tell(tmp_path: Path) -> None:
     # 120,000 coins of 1/6: their standard deviation is 129, and six of those are passed once in 5·10^8 runs.
     assert abs(told["reports"] - 20_000) < 6 * 129.1
     again = run("simulate", asked, "--values", held, "--rounds", 4, "--out", tmp_path / "y.parquet")
-    assert f"next: untrackable estimate {tmp_path / 'y.parquet'} --participation 1/6" in again.output
+    assert f"next: untrackable estimate {tmp_path / 'y.parquet'}\n" in again.output
+    found = run("estimate", path)
+    assert "those who answered are a random sample, each with probability 1/6" in found.output
+    assert run("estimate", path, "--participation", "1/6").output == found.output
+    wrong = run("estimate", path, "--participation", "1/5")
+    assert "its reports were made with the participation 1/6, not with 1/5, as given or as other files say" in (
+        wrong.stderr
+    )
     assert (tmp_path / "y.parquet").read_bytes() == path.read_bytes()
     refused = run("simulate", asked, "bits=1", "--out", tmp_path / "z.parquet")
     assert "a campaign says how reports are made: give no parameters" in refused.output
@@ -158,9 +165,41 @@ def test_each_round_and_what_changed(stepping: Path) -> None:
         assert f"the {name} rose in round 5" in done.output
     assert "holds for all 8 rounds and all values together, except with probability 0.05 (upper)" in done.output
     still = run("estimate", stepping, "--by-round", "--only-rounds", "1-4", "--top", 2)
-    assert "no change is certain: the mean, the median, the 95th percentile, the share of 3" in still.output
+    assert "it is not certain that these changed: the mean, the median, the 95th percentile, the shares of 3" in (
+        still.output
+    )
+    two = run("estimate", stepping, "--by-round", "--only-rounds", "1,2")
+    assert "holds for both rounds together" in two.output
     one = run("estimate", stepping, "--by-round", "--only-rounds", "3")
     assert one.exit_code == 0, one.output
+
+
+def test_numbers_by_round_are_a_short_table(stepping: Path) -> None:
+    """A line for each round, and single values only if they are asked for."""
+    done = run("estimate", stepping, "--by-round")
+    (heading,) = [line for line in done.output.splitlines() if "reports " in line and "mean" in line]
+    assert re.search(r"round +reports +mean +median +95th percentile", heading)
+    rows = [line.split() for line in done.output.splitlines() if re.match(r" +\d ", line)]
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 9)]
+    told = json.loads(run("estimate", stepping, "--by-round", "--json").output)
+    for row, told_row in zip(rows, told["numbers"][0]["rounds"], strict=True):
+        low, high = (float(cell.strip("()")) for cell in (row[3], row[5]))
+        assert low <= told_row["lower"] + 1e-12
+        assert told_row["upper"] <= high + 1e-12
+        assert float(row[2]) == pytest.approx(told_row["estimate"], rel=0.005)
+    assert "the share of" not in done.output
+    assert "the shares of single values are in --json, --plot and --export, and shown with --top" in done.output
+    assert len(done.output.splitlines()) < 30
+    assert len(told["shares"]) == 16, "they are in the JSON"
+
+
+def test_many_rounds_are_the_last_ones(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    run("simulate", "deck", "bits=1", "slots=30", "eps_report=2", "--people", 300, "--rounds", 30, "--out", path)
+    done = run("estimate", path, "--by-round", "--top", 1)
+    assert "the last 24 of 30 rounds; --json and --plot have all of them" in done.output
+    assert re.search(r"^ 0 +7 ", done.output, re.MULTILINE)
+    assert len(json.loads(run("estimate", path, "--by-round", "--json").output)["shares"][0]["rounds"]) == 30
 
 
 def test_json_of_each_round(stepping: Path) -> None:

@@ -19,6 +19,7 @@ from untrackable import (
     audit_file,
     compare,
     plan,
+    plan_together,
 )
 from untrackable.answers.answer import answer
 from untrackable.answers.number_trend import quantile_trend, share_trends
@@ -38,6 +39,7 @@ TABLES = (
     "comparison",
     "plan",
     "no plan",
+    "together",
     "file",
     "decoded",
     "share trend",
@@ -110,6 +112,12 @@ _MADE: dict[str, Any] = {
     "plan": lambda: plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4),
     "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, crowd_eps=1.0, observer="crowd"),
     "strings plan": lambda: plan(people=10**8, strings=8, rounds=4, eps=2.0),
+    "together": lambda: plan_together(
+        {"smoking": {"values": 2}, "<i>size</i>": {"values": 4, "error": 0.02}}, people=10**6, rounds=1
+    ),
+    "strings together": lambda: plan_together(
+        {"words": {"strings": 3}, "smoking": {"values": 2}}, people=2 * 10**9, rounds=1, eps=3.0
+    ),
     "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
     "file": _file,
     "decoded": _decoded,

@@ -80,6 +80,13 @@ def test_a_plan_has_types_even_without_options() -> None:
     assert first["participation"] == float(plan.recommended.goals.answered)
 
 
+def test_questions_planned_together_have_a_row_each() -> None:
+    first, second = result("together").to_arrow().to_pylist()
+    assert [first["question"], second["question"]] == ["smoking", "<i>size</i>"]
+    assert first["wanted_error"] is None
+    assert second["error_upper"] <= second["wanted_error"] == 0.02
+
+
 def test_an_audited_file_has_a_row_for_each_attack() -> None:
     audit = result("file")
     by_reports, by_rounds = audit.to_arrow().to_pylist()

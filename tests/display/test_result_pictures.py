@@ -187,6 +187,24 @@ def test_a_plan_says_what_fewer_people_would_mean() -> None:
     assert not any("±" in text for text in strings), "it is a share, and no error"
 
 
+def test_questions_planned_together_have_their_errors_and_parts_in_a_row() -> None:
+    found = result("together")
+    errors, parts = axes_of("together")
+    planned, alone, record, wanted = (line.get_data() for line in errors.lines)
+    assert [list(planned[0]), list(planned[1])] == [[part.error for part in found.parts], [0, 1]]
+    assert list(alone[0]) == [part.alone for part in found.parts]
+    assert list(record[0]) == [found.record.errors[part.name] for part in found.parts]
+    assert [list(wanted[0]), list(wanted[1])] == [[0.02], [1]], "only the second question asks for an error"
+    assert [bar.get_width() for bar in parts.patches] == [
+        *(part.goals.eps for part in found.parts),
+        found.spent_eps,
+    ]
+    told = " ".join(text.get_text() for text in texts(result("strings together").plot()))
+    assert "in this plan (upper; predicted for strings)" in told
+    assert "one campaign" not in told
+    assert "asked for" not in told
+
+
 def test_a_plan_without_options_shows_errors_or_says_that_there_is_nothing() -> None:
     picture = result("no plan").plot()
     assert picture.words.startswith("No mechanism meets these goals")

@@ -46,7 +46,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @mechanism_options("'NAME key=value …', if the file does not say.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--participation", default="1", metavar="SHARE", help="Each person's chance of answering a round.")
+@click.option("--participation", metavar="SHARE", help="Chance of answering a round, if the file does not say.")
 @result_options("export", "plot")
 def estimate(
     files: tuple[str, ...],
@@ -64,7 +64,7 @@ def estimate(
     assume_round: int | None,
     mechanism: Callable[[], Any] | None,
     encoding: str | None,
-    participation: str,
+    participation: str | None,
     output: ResultOutput,
 ) -> None:
     """Estimate how many people hold each value, from reports.
@@ -74,8 +74,9 @@ def estimate(
     damaged or truncated file is an error: nothing is estimated from the rest of it. With Spark, FILES are Parquet.
 
     With --by-round, each of the most frequent values is shown in every round, with a band that holds for all rounds
-    together, and rises and falls that are certain are named. If answers are numbers, so are their mean, median and
-    95th percentile. --plot, --export and --json then are by round as well.
+    together, and rises and falls that are certain are named. If answers are numbers, their mean, median and
+    95th percentile are shown instead, and single values if --top is given. --plot, --export and --json then are by
+    round as well, with everything.
 
     Example: untrackable estimate reports.parquet --plot answer.png
              untrackable estimate reports.parquet --by-round --plot trend.svg
@@ -161,15 +162,19 @@ def _by_round(
 
     trends = trend_table.trends_of(found, top=top, quantiles=quantiles, beta=beta)
 
+    is_default = click.get_current_context().get_parameter_source("top") is click.core.ParameterSource.DEFAULT
+    shown = trends._replace(shares=()) if trends.numbers and is_default else trends
+
     def words() -> None:
         from rich.console import Console
 
         console = Console(highlight=False)
         print_sentences(console, estimate_table.summary(found)[:1])
-        _print_table(console, trend_table.table(trends))
-        print_sentences(console, trend_table.sentences(trends))
+        for columns in trend_table.tables(shown, console.width):
+            _print_table(console, columns)
+        print_sentences(console, trend_table.sentences(shown))
         console.print()
-        print_sentences(console, trend_table.notes(trends), indent="  ")
+        print_sentences(console, trend_table.notes(shown), indent="  ")
         console.print()
 
     def draw(path: Path) -> None:

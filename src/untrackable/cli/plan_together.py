@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from untrackable.protocol.crowd_declaration import Gateway
 
 _DIRECTORY = "directory"
-_OPTIONS = ("together", "campaigns", "as_json", "export")
+_OPTIONS = ("together", "campaigns", "as_json", "export", "plot", "html")
 """The options that go together."""
 
 
@@ -101,7 +101,15 @@ def _plan(file: Path, folder: Path | None, output: ResultOutput, *, forced: bool
         words=lambda: _print(found, made, file, written),
         data=lambda: {**question_set_words.as_json(found), "ids": ids, **written},
         columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True),
+        page=lambda: _page(found, file),
     )
+
+
+def _page(found: QuestionSet, file: Path) -> str:
+    from untrackable.display.question_set_page import question_set_page
+
+    return question_set_page(found, ["plan", "--together", str(file)])
 
 
 def _paths(folder: Path, asked: QuestionFile, *, forced: bool) -> dict[str, Path]:
@@ -187,8 +195,8 @@ def _print(found: QuestionSet, made: dict[str, Campaign], file: Path, written: d
     console.print(table)
     console.print(f"\n{words.caption(found)}", markup=False)
     console.print("\nThe errors are of:")
-    for line in words.promises(found):
-        console.print(f"  {line}", markup=False)
+    for name, promised in words.promised(found):
+        console.print(f"  {name}: {promised}", markup=False)
     console.print()
     if not written:
         console.print(f"To write the campaigns: untrackable plan --together {file} --campaigns DIR", markup=False)

@@ -94,7 +94,7 @@ def simulate(
     if as_json:
         print_json(_as_dict(found, made, meant, share))
     else:
-        _print(found, made, meant, share)
+        _print(found, made, meant)
 
 
 def _resolve(
@@ -129,7 +129,7 @@ def _as_dict(found: Simulated, mechanism: Any, encoding: Any, participation: Fra
     }
 
 
-def _print(found: Simulated, mechanism: Any, encoding: Any, participation: Fraction) -> None:
+def _print(found: Simulated, mechanism: Any, encoding: Any) -> None:
     written = found.written
     size = written.bytes / max(1, written.reports)
     echo(
@@ -141,8 +141,7 @@ def _print(found: Simulated, mechanism: Any, encoding: Any, participation: Fract
         held = ", ".join(f"{_label(encoding, value)} {100 * share:.2f} %" for value, share in found.most_held)
         echo(f"most held (exact): {held}")
     command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
-    share = "" if participation == 1 else f" --participation {participation}"
-    echo(f"next: untrackable {command} {written.path}{share}")
+    echo(f"next: untrackable {command} {written.path}")
 
 
 def _label(encoding: Any, value: Any) -> str:

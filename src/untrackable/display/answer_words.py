@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from untrackable.display.numbers import all_of
 from untrackable.display.percentages import percent
 
 BUCKET_WORDS = (
@@ -42,14 +43,14 @@ def interval_words(beta: float, *, discovered: bool) -> list[str]:
 def number_band_words(beta: float, rounds: int) -> str:
     """How to read the trend of mean and quantiles."""
     return (
-        f"Each dot is the estimate of one round. The bands hold for all {rounds:,} rounds and all of these numbers "
-        f"at once, except with probability {100 * beta:g} % (upper)."
+        f"Each dot is the estimate of one round. The bands hold for {all_of(rounds, 'rounds')} and all of these "
+        f"numbers at once, except with probability {100 * beta:g} % (upper)."
     )
 
 
 def band_words(beta: float, rounds: int) -> str:
     """How to read the trend."""
     return (
-        f"Each dot is the estimate of one round. The band holds for all {rounds:,} rounds and all answers at once, "
-        f"except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
+        f"Each dot is the estimate of one round. The band holds for {all_of(rounds, 'rounds')} and all answers at "
+        f"once, except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
     )

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from untrackable.auditing.attendance_attack import AttendanceMatched
 from untrackable.auditing.attendance_audit import Attended
-from untrackable.display.numbers import number, upper
+from untrackable.display.numbers import all_of, number, upper
 from untrackable.display.truth_words import share
 
 _CERTAIN = 0.99
@@ -42,7 +42,7 @@ def certain_words(often: str, crowd: int, matched: AttendanceMatched | None) -> 
 def answering(participation: Fraction, rounds: int) -> str:
     """How often people answer."""
     if participation == 1:
-        return f"people answer all {rounds:,} rounds"
+        return f"people answer {all_of(rounds, 'rounds')}"
     return f"people answer each of {rounds:,} rounds with probability {participation}"
 
 

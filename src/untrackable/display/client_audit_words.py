@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from untrackable.auditing.evidence.attack_bounds import Epsilon
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.brackets import at_least
+from untrackable.display.numbers import all_of
 
 
 def verdict(found: ClientAudit) -> list[str]:
     """What the audit found, sentence by sentence. A warning that undermines the rest comes first."""
     return [
         *_shared_randomness(found),
-        *_privacy(found, found.eps, found.claimed_eps, f"all {found.reports} reports"),
+        *_privacy(found, found.eps, found.claimed_eps, all_of(found.reports, "reports")),
         *_privacy(found, found.eps_one, found.claimed_eps_one, "one report"),
         _noise(found),
         f"Tracking advantage between the halves of {found.reports} reports: at least "

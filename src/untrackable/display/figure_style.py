@@ -9,7 +9,7 @@ from untrackable.extras import extra
 with extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 
 BLUE, RED, AMBER, GREEN, TEAL, VIOLET = "#1b6ca8", "#d1495b", "#e09f3e", "#7a9e3f", "#2a9d8f", "#7b5ea7"
@@ -23,6 +23,8 @@ FEWEST_ROWS = 2
 """Panels have room for at least this many rows."""
 _LONGEST = 27
 """Letters of a name beside its row."""
+_LINEAR = 30
+"""If the largest length is more than this many times the smallest, their axis is logarithmic."""
 _TITLE_LETTERS, _LEGEND_LETTERS = 58, 70
 """How many letters a line of a title or of a legend has."""
 
@@ -73,6 +75,27 @@ def plain_axes(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
     axes.grid(alpha=0.3, axis=grid)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def length_axis(axes: Axes, lengths: Sequence[float]) -> tuple[float, float]:
+    """Set the axis of these lengths, and say where it begins and ends.
+
+    It begins at 0, or later if the lengths differ so much that it is logarithmic. Behind the largest there is room
+    for its number.
+    """
+    most = max(lengths, default=1.0) or 1.0
+    least = min((length for length in lengths if length > 0), default=most)
+    if most <= _LINEAR * least:
+        ends = 0.0, most * 1.35
+        axes.set_xlim(*ends)
+        axes.locator_params(axis="x", nbins=6)
+        return ends
+    ends = least / 2, most * (most / least) ** 0.5
+    axes.set_xscale("log")
+    axes.set_xlim(*ends)
+    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    axes.xaxis.set_minor_locator(NullLocator())
+    return ends
 
 
 def shares_on(axes: Axes, which: Literal["x", "y"]) -> None:

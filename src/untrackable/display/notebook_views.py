@@ -12,7 +12,14 @@ from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket, at_least
 from untrackable.discovery.discovered import Discovered
-from untrackable.display import audit_words, comparison_words, decoded_words, file_audit_words, plan_words
+from untrackable.display import (
+    audit_words,
+    comparison_words,
+    decoded_words,
+    file_audit_words,
+    plan_words,
+    question_set_words,
+)
 from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number, said, upper
 from untrackable.display.percentages import percent
@@ -20,6 +27,7 @@ from untrackable.display.trend_words import amount, band_note, change_note, chan
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.plans import Plan
+from untrackable.planning.question_set import QuestionSet
 from untrackable.rappor_decode.decode_result import Decoded
 from untrackable.theory.world_pair import WorldPair
 
@@ -113,6 +121,15 @@ def _(plan: Plan) -> View:
     rows = [plan_words.cells(option) for option in plan.options]
     refused = [f"{name}: {why}" for name, why in plan_words.refusals(plan)] if not rows else []
     return View(told[0], [*told, *refused], plan_words.COLUMNS, rows)
+
+
+@view.register
+def _(together: QuestionSet) -> View:
+    told = question_set_words.sentences(together)
+    rows = [question_set_words.cells(part) for part in together.parts]
+    caption = f"{question_set_words.caption(together)}."
+    title = question_set_words.title(together)
+    return View(title, [*told, caption], question_set_words.COLUMNS, rows[:_SHOWN], max(0, len(rows) - _SHOWN))
 
 
 @view.register

@@ -1,6 +1,7 @@
 """Mean and quantiles in words for people: on the terminal and on pages."""
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -53,10 +54,22 @@ def quantile_name(q: float) -> str:
 
 def quantity(number: float, unit: str, side: Side = "nearest") -> str:
     """A number with three digits in the unit that suits it. Upper ends are rounded up, lower ones down."""
-    exact = Fraction(number)
-    suited = readable_unit(exact, unit)
-    shown = rounded(float(converted(exact, unit, suited)), _DIGITS, side)
-    return f"{format(Decimal(repr(shown)).normalize(), ',f')} {suited}".rstrip()
+    suited = readable_unit(Fraction(number), unit)
+    return f"{quantity_in(number, unit, suited, side)} {suited}".rstrip()
+
+
+def common_unit(numbers: Iterable[float], unit: str) -> str:
+    """The unit in which the largest of these numbers is best read, for an axis or a column with all of them."""
+    largest = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
+    return readable_unit(Fraction(largest), unit)
+
+
+def quantity_in(number: float, unit: str, shown: str, side: Side = "nearest") -> str:
+    """A number with three digits in the unit `shown`, which a heading names."""
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    found = rounded(float(converted(Fraction(number), unit, shown)), _DIGITS, side)
+    return format(Decimal(repr(found)).normalize(), ",f")
 
 
 def _row(name: str, found: Functional | Quantile, unit: str) -> NumberRow:

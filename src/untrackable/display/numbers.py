@@ -24,6 +24,11 @@ def number(value: float, side: Side = "nearest") -> str:
     return f"{rounded(value, _POWER_DIGITS, side):.{_POWER_DIGITS - 1}e}"
 
 
+def all_of(count: int, noun: str) -> str:
+    """All of several things: `both rounds`, or `all 12 rounds`."""
+    return f"both {noun}" if count == 2 else f"all {count:,} {noun}"
+
+
 def odds_factor(exponent: float) -> str:
     """e^exponent for people, rounded up; as a power if it is very large."""
     if exponent >= 50:

@@ -13,6 +13,7 @@ from untrackable.display.figure_style import (
     RED,
     counts_on,
     legend_below,
+    length_axis,
     named_rows,
     panels,
     plain_axes,
@@ -34,8 +35,6 @@ with extra("plots"):
     from matplotlib.patches import Patch
     from matplotlib.ticker import LogLocator, NullLocator
 
-_LINEAR = 30
-"""If the largest is more than this many times the smallest, the axis is logarithmic."""
 _POINTS = 25
 """The curve is drawn at this many numbers of people, from a hundredth to a hundred times as many as planned."""
 
@@ -132,23 +131,15 @@ def _draw_rows(panel: SubFigure, title: str, rows: list[_Row], plan: Plan, *, of
     limit = _limit(plan) if of_errors else None
     places, colors = np.arange(len(rows)), [BLUE if row.recommended else FAINT for row in rows]
     finite = [row.length for row in rows if math.isfinite(row.length)] + ([] if limit is None else [limit])
-    most = max(finite, default=1.0) or 1.0
-    least = min((length for length in finite if length > 0), default=most)
-    edge = most * (most / least) ** 0.5 if most > _LINEAR * least else most * 1.35
+    begin, edge = length_axis(axes, finite)
     lengths = [min(row.length, edge) for row in rows]
-    if most > _LINEAR * least:
-        axes.set_xscale("log")
-        axes.set_xlim(least / 2, edge)
-        axes.xaxis.set_major_locator(LogLocator(numticks=6))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.hlines(places, least / 2, lengths, color=colors, lw=2)
+    if begin > 0:
+        axes.hlines(places, begin, lengths, color=colors, lw=2)
         axes.scatter(lengths, places, color=colors, s=40, zorder=3)
     else:
-        axes.set_xlim(0, edge)
-        axes.locator_params(axis="x", nbins=6)
         axes.barh(places, lengths, color=colors, alpha=0.7, height=0.7)
     for place, row in zip(places, rows, strict=True):
-        end = (row.length if math.isfinite(row.length) else most, place)
+        end = (row.length if math.isfinite(row.length) else max(finite, default=1.0), place)
         axes.annotate(row.text, end, xytext=(7, 0), textcoords="offset points", va="center", fontsize=8)
     named_rows(axes, [row.name for row in rows])
     plain_axes(axes, "x")

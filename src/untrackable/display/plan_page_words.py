@@ -63,6 +63,20 @@ CROWD_CAPTIONS = {
 }
 """Those of the charts about a crowd."""
 
+TOGETHER_CAPTIONS = {
+    "errors": (
+        "Errors",
+        "The error of a published figure of each question, beside what was asked for, what the question would have "
+        "if it were the only one, and what one campaign for all questions would have.",
+    ),
+    "parts": (
+        "Parts of the budget",
+        "The eps of each question by itself, and of all questions together. The parts may add up to more than the "
+        "whole, because the noise in different reports is independent.",
+    ),
+}
+"""Those of several questions with one budget."""
+
 PREDICTED = (
     "Frequency found",
     "predicted, not a bound: the threshold above which a bucket stands out of all buckets of one prefix, which has "

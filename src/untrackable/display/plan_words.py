@@ -6,7 +6,7 @@ from untrackable import strict_json
 from untrackable.display import way_words
 from untrackable.display.attendance_words import participation_words
 from untrackable.display.crowd_words import crowd_cell
-from untrackable.display.numbers import cell, number, said, upper
+from untrackable.display.numbers import all_of, cell, number, said, upper
 from untrackable.display.observer_words import shift_words, trust_words
 from untrackable.display.truth_words import truth_words
 from untrackable.planning.goals import AMONG, FOREVER, USABLE_ERROR, Goals
@@ -106,7 +106,7 @@ def promise(goals: Goals) -> str:
         return "the frequency from which on strings are found (predicted)"
     what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
     if goals.asked is not None:
-        what = f"all {goals.asked.cells:,} shares at once" if goals.simultaneous else "any one share"
+        what = f"{all_of(goals.asked.cells, 'shares')} at once" if goals.simultaneous else "any one share"
     if goals.want == "quantiles":
         what = "the share of people up to any number" + ", all at once" * goals.simultaneous
     if goals.want == "mean":

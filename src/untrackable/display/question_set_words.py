@@ -1,10 +1,11 @@
 """Several questions with one budget, in words: whether they fit, how the budget was divided, and why."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 from untrackable.brackets import at_most
 from untrackable.display.attendance_words import participation_words
-from untrackable.display.numbers import as_dict, number, upper
+from untrackable.display.numbers import all_of, as_dict, number, upper
 from untrackable.display.observer_words import HARDLY_PRIVATE
 from untrackable.display.plan_words import answered, promise
 from untrackable.planning.goals import AMONG, FOREVER
@@ -27,11 +28,38 @@ def cells(part: Part) -> tuple[str, ...]:
         part.option.name,
         "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
         answered(part.option),
-        upper(goals.crowd_eps or goals.eps or 0.0),
+        upper(question_eps(part)),
         f"{about} {upper(part.error)}",
         "smallest" if part.wanted is None else f"≤ {number(part.wanted)}",
         "unknown" if part.alone is None else f"{about} {upper(part.alone)}",
     )
+
+
+def question_eps(part: Part) -> float:
+    """The part of the divided eps that a question has."""
+    return part.goals.crowd_eps or part.goals.eps or 0.0
+
+
+class Errors(NamedTuple):
+    """Errors of all questions in one plan, and what they are; None for a question that has none there."""
+
+    kind: Literal["planned", "alone", "record", "wanted"]
+    label: str
+    errors: Sequence[float | None]
+
+
+def errors(found: QuestionSet) -> list[Errors]:
+    """The errors of this plan, beside those of other plans and what was asked for, as far as they are known."""
+    strings = any(part.goals.discovered is not None for part in found.parts)
+    known = f"(upper{'; predicted for strings' * strings})"
+    record = {} if found.record is None else found.record.errors
+    listed = (
+        Errors("planned", f"in this plan {known}", [part.error for part in found.parts]),
+        Errors("alone", f"if asked alone {known}", [part.alone for part in found.parts]),
+        Errors("record", "in one campaign for all (upper)", [record.get(part.name) for part in found.parts]),
+        Errors("wanted", "asked for, at most", [part.wanted for part in found.parts]),
+    )
+    return [each for each in listed if any(error is not None for error in each.errors)]
 
 
 def caption(found: QuestionSet) -> str:
@@ -45,14 +73,29 @@ def caption(found: QuestionSet) -> str:
     )
 
 
+def title(found: QuestionSet) -> str:
+    """What was planned, in one line."""
+    where, _, spent = spending(found)
+    return (
+        f"{len(found.parts)} questions in one budget of eps {number(found.budget.whole)}{where}; together they "
+        f"spend {upper(spent)} (upper)"
+    )
+
+
+def spending(found: QuestionSet) -> tuple[str, float, float]:
+    """Where the budget counts, its delta, and what all questions spend of its eps (upper)."""
+    budget = found.budget
+    if budget.crowd_eps is None:
+        return "", budget.delta, found.spent_eps
+    return " in a crowd", budget.crowd_delta, found.spent_crowd_eps
+
+
 def sentences(found: QuestionSet) -> list[str]:
     """The answer first, then how the budget was divided, and what it is good for."""
-    budget = found.budget
-    where, delta, spent = "", budget.delta, found.spent_eps
-    if budget.crowd_eps is not None:
-        where, delta, spent = " in a crowd", budget.crowd_delta, found.spent_crowd_eps
+    where, delta, spent = spending(found)
+    every = all_of(len(found.parts), "questions").capitalize()
     return [
-        f"All {len(found.parts)} questions fit into one budget of eps {number(budget.whole)} and delta {delta:g}"
+        f"{every} fit into one budget of eps {number(found.budget.whole)} and delta {delta:g}"
         f"{where}: a client that allows this accepts them together, in any order.",
         f"Together they spend eps {upper(spent)}{where} (upper), as a client's ledger adds them up. The parts may "
         "add up to more than the whole, because the noise in different reports is independent.",
@@ -137,9 +180,9 @@ def _attendance(found: QuestionSet) -> list[str]:
     return [f"{told} So each question is answered in some rounds only, fewer than if it were the only one."]
 
 
-def promises(found: QuestionSet) -> list[str]:
-    """Of which figures the errors are, for each question."""
-    return [f"{part.name}: {counted(part.goals.people or 0)} people; {promise(part.goals)}" for part in found.parts]
+def promised(found: QuestionSet) -> list[tuple[str, str]]:
+    """Each question, and of which figures its error is."""
+    return [(part.name, f"{counted(part.goals.people or 0)} people; {promise(part.goals)}") for part in found.parts]
 
 
 def as_json(found: QuestionSet) -> dict[str, Any]:

@@ -18,10 +18,12 @@ from untrackable.display.experiment_figure import experiment_picture
 from untrackable.display.file_audit_figure import file_audit_picture
 from untrackable.display.picture import Picture
 from untrackable.display.plan_figure import plan_picture
+from untrackable.display.question_set_figure import question_set_picture
 from untrackable.display.trend_figure import trend_picture
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.plans import Plan
+from untrackable.planning.question_set import QuestionSet
 from untrackable.rappor_decode.decode_result import Decoded
 from untrackable.theory.world_pair import WorldPair
 
@@ -65,6 +67,11 @@ def _(result: Comparison, top: int) -> Picture:
 @picture_of.register
 def _(result: Plan, top: int) -> Picture:
     return plan_picture(result)
+
+
+@picture_of.register
+def _(result: QuestionSet, top: int) -> Picture:
+    return question_set_picture(result)
 
 
 @picture_of.register

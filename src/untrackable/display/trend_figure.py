@@ -1,7 +1,7 @@
 """Numbers round by round as a picture: estimates, the band for all rounds together, and the changes."""
 
 from collections.abc import Sequence
-from functools import partial
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,13 @@ from untrackable.display.figure_style import (
     shares_on,
     titled_grid,
 )
+from untrackable.display.number_words import common_unit
 from untrackable.display.picture import Picture
 from untrackable.display.trend_table import Trends
 from untrackable.display.trend_words import trend_name
+from untrackable.estimation.intervals import FloatArray
 from untrackable.extras import extra
+from untrackable.units import converted
 
 with extra("plots"):
     from matplotlib.axes import Axes
@@ -45,13 +48,12 @@ def trend_picture(trend: NumberTrend) -> Picture:
 
 
 def trends_picture(found: Trends) -> Picture:
-    """The most frequent values, and below them mean and quantiles, if there are any."""
+    """Mean and quantiles, if there are any, and below them the most frequent values."""
     shares = found.shares[:MOST_TRENDS]
     left_out = len(found.shares) - len(shares)
     more = f" ({left_out} less frequent values are not drawn)" if left_out else ""
-    parts = [(shares, f"Shares by round{more}")]
-    if found.numbers:
-        parts.append((found.numbers, "Mean and quantiles by round"))
+    parts = [(found.numbers, "Mean and quantiles by round")] if found.numbers else []
+    parts.append((shares, f"Shares by round{more}"))
     figure, made = panels(*(trends_height(len(trends)) for trends, _ in parts))
     for panel, (trends, title) in zip(made, parts, strict=True):
         draw_trends(panel, trends, title)
@@ -80,8 +82,8 @@ def draw_trends(panel: SubFigure, trends: Sequence[NumberTrend], title: str) -> 
     for axes in grid[max(0, len(trends) - columns) : len(trends)]:
         axes.set_xlabel("round", fontsize=9)
         axes.tick_params(labelbottom=True)
-    for axes in grid[::columns]:
-        axes.set_ylabel("share" if shares else trends[0].unit or "number", fontsize=9)
+    for axes in grid[: len(trends) : columns] if shares else ():
+        axes.set_ylabel("share", fontsize=9)
     legend_below(panel, _meanings(trends))
 
 
@@ -90,7 +92,12 @@ def _draw(axes: Axes, trend: NumberTrend) -> None:
     finite = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
     # Numbers out of range have no bound: their band is drawn a little beyond all others.
     beyond = float(np.ptp(finite)) / 10 or 1.0
-    drawn = partial(np.clip, min=finite.min() - beyond, max=finite.max() + beyond)
+    unit = trend.unit and common_unit(trend.estimates, trend.unit)
+    scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
+
+    def drawn(numbers: FloatArray) -> FloatArray:
+        return np.clip(numbers, min=finite.min() - beyond, max=finite.max() + beyond) * scale
+
     axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=BLUE, alpha=0.18, lw=0)
     axes.plot(trend.rounds, drawn(trend.estimates), ".-", color=BLUE, lw=1.2)
     for change in trend.changes:
@@ -102,6 +109,8 @@ def _draw(axes: Axes, trend: NumberTrend) -> None:
     axes.locator_params(axis="y", nbins=5)
     if trend.unit is None:
         shares_on(axes, "y")
+    else:
+        axes.set_ylabel(unit or "number", fontsize=9)
     plain_axes(axes, "y")
 
 

@@ -8,10 +8,11 @@ from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
 from untrackable.answers.trend import at_beta
 from untrackable.display.estimate_table import as_dict as estimate_dict
+from untrackable.display.number_words import common_unit, quantity_in
+from untrackable.display.percentages import percent
 from untrackable.display.table_file import write_table
 from untrackable.display.trend_words import (
     Unit,
-    amount,
     band_note,
     change_note,
     change_sentence,
@@ -20,6 +21,9 @@ from untrackable.display.trend_words import (
 )
 from untrackable.estimation.estimate_export import columns_by_round
 from untrackable.reports.file_answers import FileAnswer
+
+_MOST_ROUNDS = 24
+"""The largest number of rounds in a table for people."""
 
 
 class Trends(NamedTuple):
@@ -46,17 +50,52 @@ def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: flo
     )
 
 
-def table(found: Trends) -> dict[str, list[str]]:
-    """A row for each round of each trend."""
+def tables(found: Trends, width: int) -> list[dict[str, list[str]]]:
+    """Mean and quantiles with a row for each round, as many beside each other as fit, and then the shares."""
+    shares = [_share_table(found.shares)] if found.shares else []
+    return [*_number_tables(found.numbers, found.unit, width), *shares]
+
+
+def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list[dict[str, list[str]]]:
+    made: list[dict[str, list[str]]] = []
+    for trend in trends:
+        last = _last(trend)
+        suited = common_unit(trend.estimates, unit)
+        cells = [
+            f"{quantity_in(float(trend.estimates[i]), unit, suited)} "
+            f"({quantity_in(float(trend.lower[i]), unit, suited, 'down')} … "
+            f"{quantity_in(float(trend.upper[i]), unit, suited, 'up')})"
+            for i in last
+        ]
+        column = {f"{trend_name(trend)}{f' ({suited})' if suited else ''}": cells}
+        if not made or _wide({**made[-1], **column}) > width:
+            numbers = {"round": trend.rounds, "reports": trend.reports}
+            made.append({name: [f"{counts[i]:,}" for i in last] for name, counts in numbers.items()})
+        made[-1] |= column
+    return made
+
+
+def _wide(columns: dict[str, list[str]]) -> int:
+    """How many characters the columns take, with the space between them."""
+    return 1 + sum(2 + max(map(len, (title, *cells))) for title, cells in columns.items())
+
+
+def _last(trend: NumberTrend) -> range:
+    """The places of the rounds that a table has."""
+    return range(max(0, len(trend.rounds) - _MOST_ROUNDS), len(trend.rounds))
+
+
+def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
+    """A row for each round of each value."""
     cells: dict[str, list[str]] = {name: [] for name in ("", "round", "reports", "estimate", "band")}
-    for trend, unit in found.units():
-        for i, number in enumerate(trend.rounds):
+    for trend in trends:
+        for i in (last := _last(trend)):
             row = (
-                "" if i else trend_name(trend),
-                str(number),
+                trend_name(trend) if i == last.start else "",
+                f"{trend.rounds[i]:,}",
                 f"{trend.reports[i]:,}",
-                amount(float(trend.estimates[i]), unit),
-                f"{amount(float(trend.lower[i]), unit, 'down')} … {amount(float(trend.upper[i]), unit, 'up')}",
+                percent(float(trend.estimates[i])),
+                f"{percent(float(trend.lower[i]), 'down')} … {percent(float(trend.upper[i]), 'up')}",
             )
             for column, cell in zip(cells.values(), row, strict=True):
                 column.append(cell)
@@ -71,12 +110,19 @@ def sentences(found: Trends) -> list[str]:
 
 def notes(found: Trends) -> list[str]:
     """What bands and changes promise."""
-    first, several = found.shares[0], len(found.shares) > 1
+    first, several = (*found.shares, *found.numbers)[0], len(found.shares) > 1
+    beyond = ["a share may be below 0"] * bool(found.shares) + ["a mean may be out of range"] * bool(found.numbers)
     said = [
-        "estimate: unbiased, so a share may be below 0" + (", and a mean out of range" if found.numbers else ""),
+        f"estimate: unbiased, so {', and '.join(beyond)}{'; behind it, its band' * bool(found.numbers)}",
         band_note(found.beta, len(first.rounds), all_values=several),
         change_note(found.beta, independent=first.independent, all_values=several),
     ]
+    if len(first.rounds) > _MOST_ROUNDS:
+        said.insert(
+            0, f"the last {_MOST_ROUNDS} of {len(first.rounds):,} rounds; --json and --plot have all of them"
+        )
+    if found.numbers and not found.shares:
+        said.append("the shares of single values are in --json, --plot and --export, and shown with --top")
     if found.numbers:
         names = ", ".join(trend_name(trend) for trend in found.numbers)
         said.append(

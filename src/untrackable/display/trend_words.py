@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.brackets import Side
 from untrackable.display.number_words import quantile_name, quantity
+from untrackable.display.numbers import all_of
 from untrackable.display.percentages import percent
 from untrackable.estimation.change_points import Change
 
 Unit = str | None
 """The unit of numbers, empty if they have none; None for shares of people."""
+_NAMED = 4
+"""Values that are named in one sentence."""
 
 
 def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
@@ -24,20 +27,20 @@ def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
 
 def band_note(beta: float, rounds: int, *, all_values: bool) -> str:
     """What the band of a trend promises."""
-    scope = f"all {rounds} rounds" if rounds > 1 else "this round"
+    scope = all_of(rounds, "rounds") if rounds > 1 else "this round"
     values = " and all values" if all_values else ""
     return f"band: holds for {scope}{values} together, except with probability {beta:.3g} (upper)"
 
 
 def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
     """What the changes promise, and how they were found."""
-    values = ", of all values" if all_values else ""
+    values = ", of all values," if all_values else ""
     how = (
         "stretches of rounds were compared"
         if independent
         else "single rounds were compared, as rounds share errors: clients keep their noise, or strings are hashed"
     )
-    return f"changes: all of them{values}, are real, except with probability {beta:.3g} (upper); {how}"
+    return f"changes: all of them{values} are real, except with probability {beta:.3g} (upper); {how}"
 
 
 def trend_name(trend: NumberTrend) -> str:
@@ -63,11 +66,14 @@ def _subject(trend: NumberTrend, unit: Unit) -> str:
 
 def unchanged_sentence(trends: Sequence[tuple[NumberTrend, Unit]]) -> str:
     """Which numbers have no change that is certain; empty if all have one."""
-    still = [_subject(trend, unit) for trend, unit in trends if not trend.changes]
+    still = [(trend_name(trend), unit) for trend, unit in trends if not trend.changes]
     if not still:
         return ""
-    shown = ", ".join(still[:6]) + (f" and {len(still) - 6} more" if len(still) > 6 else "")
-    return f"no change is certain: {shown}"
+    names = [f"the {name}" for name, unit in still if unit is not None]
+    if shares := [name for name, unit in still if unit is None]:
+        more = f" and {len(shares) - _NAMED} more" if len(shares) > _NAMED else ""
+        names.append(f"the share{'s' * (len(shares) > 1)} of {', '.join(shares[:_NAMED])}{more}")
+    return f"it is not certain that these changed: {', '.join(names)}"
 
 
 def _stretch(rounds: tuple[int, int]) -> str:

@@ -7,8 +7,9 @@ sums of its own reports.
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from untrackable.reports.column_names import column_words
 from untrackable.reports.header import Header, agreed, sealed_count
 from untrackable.reports.reader import ReportFile
 from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND
-from untrackable.reports.summing import Feeds, FileSums, ReadFile, add_file, feeds_of, own_rounds
+from untrackable.reports.summing import Ask, Feeds, FileSums, ReadFile, add_file, feeds_of, own_rounds
 from untrackable.reports.table import Source
 
 with extra("spark"):
@@ -71,14 +72,14 @@ class SparkEngine:
         encoding: Encoding | None = None,
         assume_round: int | None = None,
         rounds: Sequence[int] | None = None,
-        ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
+        ask: Ask | None = None,
         together: bool = False,
         progress: Progress | None = None,
     ) -> FileSums:
         """The sums of all reports, as `sum_files` gives them."""
         given = _Reports(self._session, paths, self._nonce)
         made, meant = given.agreed(mechanism, encoding)
-        question = None if ask is None else ask(made, meant)
+        question = None if ask is None else ask(made, meant, given.participation)
         chosen = None if rounds is None else frozenset(rounds)
         with failures(given.name), _arrow_batches(self._session), _shown_progress(self._session, progress):
             frame = given.frame(assume_round)
@@ -101,6 +102,8 @@ class _Reports:
     def __init__(self, session: SparkSession, paths: Sequence[Source], nonce: str | None) -> None:
         self._nonce = nonce
         self.headers: set[str] = set()
+        self.participation: Fraction | None = None
+        """The probability with which each person answered a round, once the files have been asked."""
         self.sealed: int | None = None
         """How many reports the files say that they hold, if all of them say so."""
         frames = [path for path in paths if isinstance(path, DataFrame)]
@@ -151,6 +154,7 @@ class _Reports:
             header = Header.read(text)
             mechanism = agreed("mechanism", header.mechanism, mechanism)
             encoding = agreed("encoding", header.encoding, encoding)
+            self.participation = agreed("participation", header.participation, self.participation)
         if mechanism is None:
             raise ReportFileError(f"{self.name} does not say which mechanism made its reports; give the mechanism")
         return mechanism, encoding

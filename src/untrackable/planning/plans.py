@@ -5,7 +5,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from untrackable.brackets import Bracket
+from untrackable.brackets import Bracket, at_most
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd
@@ -31,7 +31,7 @@ from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.theory.attendance import Attendance
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Option:
     """One mechanism that meets the goals: `goals` have its answer in place of the unknown.
 
@@ -56,6 +56,10 @@ class Option:
     other_answers: ToldApart
     truthfulness: Truthfulness | None
     recognised: Recognised
+
+    def __repr__(self) -> str:
+        error, certainty = at_most(self.error_upper, 3), "upper" if self.goals.discovered is None else "predicted"
+        return f"<Option: {self.name}, error {error} ({certainty}), eps {self.everlasting}>"
 
     @property
     def in_crowd(self) -> InCrowd:

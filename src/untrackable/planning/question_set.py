@@ -19,6 +19,7 @@ from untrackable.brackets import at_most
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.errors import NoPlan
 from untrackable.mechanisms.demands import Unsuitable
+from untrackable.notebook_view import NotebookTable
 from untrackable.planning.forecast import errors, people_needed, pooling_needed
 from untrackable.planning.goals import USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
@@ -75,8 +76,8 @@ class Part:
         return draft(self.goals, self.option.mechanism, self.salt)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuestionSet:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QuestionSet(NotebookTable):
     """Several questions that one client may answer within one budget and one `recognition`.
 
     `spent_eps` is what all of them together spend at the budget's delta if somebody knows whose reports are whose,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, cast
 
 from untrackable import checks
@@ -16,6 +17,7 @@ from untrackable.errors import EncodingError, ReportFileError
 from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
+from untrackable.reports.header import agreed
 from untrackable.reports.summing import ReadFile, SumFiles, sum_files
 from untrackable.reports.table import Source
 from untrackable.theory.chance_of_answering import EVERY_ROUND
@@ -43,7 +45,7 @@ def estimate_files(
     candidates: Sequence[Any] | None = None,
     table: str | None = None,
     beta: float = 0.05,
-    participation: Chance = EVERY_ROUND,
+    participation: Chance | None = None,
     engine: Engine = "local",
     progress: Progress | None = None,
     add_up: SumFiles = sum_files,
@@ -54,10 +56,10 @@ def estimate_files(
     `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
     hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
     estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
-    person answered a round; estimates are of everybody. The engine `cuda` compares reports with candidates, and
-    transforms large tables, on a GPU. `add_up` adds up the reports: on this machine, or on a cluster
-    (`untrackable.engines.spark`). The answer is the same. Of a question that asks for several tables, `table` names
-    the one to estimate, by default the first.
+    person answered a round, by default what the files say, or else 1; estimates are of everybody. The engine
+    `cuda` compares reports with candidates, and transforms large tables, on a GPU. `add_up` adds up the reports: on
+    this machine, or on a cluster (`untrackable.engines.spark`). The answer is the same. Of a question that asks for
+    several tables, `table` names the one to estimate, by default the first.
     """
     beta = checks.open_probability("beta", beta)
     with running_on(engine):
@@ -69,9 +71,18 @@ def estimate_files(
             encoding=encoding,
             assume_round=assume_round,
             rounds=rounds,
-            ask=lambda made, meant: Question(made, meant, candidates, participation=participation, table=table),
+            ask=lambda made, meant, said: Question(
+                made, meant, candidates, participation=_participation(said, participation), table=table
+            ),
             progress=progress,
         )
+
+
+def _participation(said: Fraction | None, given: Chance | None) -> Fraction:
+    """The participation in the files or the one given. The two must not contradict each other."""
+    wanted = None if given is None else checks.chance("participation", given)
+    found: Fraction | None = agreed("participation", said, wanted)
+    return EVERY_ROUND if found is None else found
 
 
 def _estimated(add_up: SumFiles, paths: Sequence[Source], beta: float, **reading: Any) -> FileAnswer:

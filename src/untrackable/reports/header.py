@@ -3,12 +3,13 @@
 import re
 import zlib
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable import strict_json
+from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import EncodingError, MechanismError, ReportFileError
@@ -17,20 +18,27 @@ from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.reports.storage_layout import StoredReports, runs
 
 VERSION = 1
+_PARTICIPATION = "participation"
 _FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """How the reports of a file were made: the mechanism, and the encoding if there is one."""
+    """How the reports of a file were made: the mechanism, and the encoding if there is one.
+
+    `participation` is the probability with which each person answered a round; None if the file does not say.
+    """
 
     mechanism: Mechanism
     encoding: Encoding | None = None
+    participation: Fraction | None = None
 
     def text(self) -> str:
         """The header as JSON on one line."""
         described = None if self.encoding is None else self.encoding.to_json()
         content = {"version": VERSION, "mechanism": self.mechanism.to_json(), "encoding": described}
+        if self.participation is not None:
+            content[_PARTICIPATION] = str(self.participation)
         return strict_json.write(content, compact=True, ascii=True)
 
     @staticmethod
@@ -40,7 +48,7 @@ class Header:
             content = strict_json.parse(text)
         except ValueError:
             raise ReportFileError("the description of its mechanism is not JSON") from None
-        if not isinstance(content, dict) or set(content) != {"version", "mechanism", "encoding"}:
+        if not isinstance(content, dict) or {*content} - {_PARTICIPATION} != {"version", "mechanism", "encoding"}:
             raise ReportFileError("the description must have version, mechanism and encoding")
         if type(content["version"]) is not int or content["version"] != VERSION:
             raise ReportFileError(f"the version of its description must be {VERSION}")
@@ -49,7 +57,20 @@ class Header:
             encoding = None if content["encoding"] is None else encoding_from_json(content["encoding"])
         except (MechanismError, EncodingError) as error:
             raise ReportFileError(f"the description of its mechanism is wrong: {error}") from None
-        return Header(mechanism, encoding)
+        return Header(mechanism, encoding, _participation(content))
+
+
+def _participation(content: dict[str, Any]) -> Fraction | None:
+    """The participation that a header says, if it says one."""
+    if _PARTICIPATION not in content:
+        return None
+    try:
+        found = checks.chance(_PARTICIPATION, content[_PARTICIPATION])
+    except (TypeError, ValueError) as error:
+        raise ReportFileError(f"the description of its mechanism is wrong: {error}") from None
+    if found == 0 or str(found) != content[_PARTICIPATION]:
+        raise ReportFileError("the description of its mechanism is wrong: participation must be like 1/6, above 0")
+    return found
 
 
 class Footer:
@@ -101,7 +122,8 @@ def sealed_count(footer: str | None) -> int:
 def agreed(name: str, said: Any, given: Any) -> Any:
     """The parameter in the file or the one given. The two must not contradict each other."""
     if said is not None and given is not None and said != given:
+        told, other = (str(each) if isinstance(each, Fraction) else repr(each) for each in (said, given))
         raise ReportFileError(
-            f"its reports were made with the {name} {said!r}, not with {given!r}, as given or as other files say"
+            f"its reports were made with the {name} {told}, not with {other}, as given or as other files say"
         )
     return given if said is None else said

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +34,19 @@ class Piece(NamedTuple):
 class ReportFile:
     """A file of reports: how they were made, and the reports themselves, streamed."""
 
-    def __init__(self, table: Table, mechanism: Mechanism, encoding: Encoding | None, round: int | None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        mechanism: Mechanism,
+        encoding: Encoding | None,
+        round: int | None,
+        participation: Fraction | None = None,
+    ) -> None:
         self.path = table.file.path
         self.mechanism = mechanism
         self.encoding = encoding
+        self.participation = participation
+        """The probability with which each person answered a round, if the file says it."""
         self.unit = table.unit
         self.size = table.file.size
         self.has_footer = table.header is not None and table.file.sealed
@@ -127,7 +137,8 @@ def read_reports(
         raise ReportFileError(f"{path}: {error}") from None
     if made is None:
         raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
-    return ReportFile(table, made, meant, None if assume_round is None else round_number(assume_round))
+    number = None if assume_round is None else round_number(assume_round)
+    return ReportFile(table, made, meant, number, None if header is None else header.participation)
 
 
 def _report_table(source: Source) -> Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +16,7 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.file_type import is_parquet
+from untrackable.reports.header import agreed
 from untrackable.reports.reader import Piece, ReportFile, read_reports
 from untrackable.reports.storage_layout import StorageLayout, StoredReports
 from untrackable.reports.table import Source
@@ -22,6 +24,8 @@ from untrackable.reports.table import Source
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
 
+Ask = Callable[[Mechanism, Encoding | None, Fraction | None], Question]
+"""A function that makes the question from what files say: mechanism, encoding and participation."""
 Feeds = Callable[[int], Sequence[int]]
 """A function that says to the sums of which rounds the reports of a round belong."""
 
@@ -93,7 +97,7 @@ class SumFiles(Protocol):
         encoding: Encoding | None = None,
         assume_round: int | None = None,
         rounds: Sequence[int] | None = None,
-        ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
+        ask: Ask | None = None,
         together: bool = False,
         progress: Progress | None = None,
     ) -> FileSums:
@@ -107,29 +111,34 @@ def sum_files(
     encoding: Encoding | None = None,
     assume_round: int | None = None,
     rounds: Sequence[int] | None = None,
-    ask: Callable[[Mechanism, Encoding | None], Question] | None = None,
+    ask: Ask | None = None,
     together: bool = False,
     progress: Progress | None = None,
 ) -> FileSums:
     """The sums of all reports in these files, of all rounds or of the given ones, by round or `together`.
 
     Other arguments are those of `read_reports`. Files may also hold the sums of a closed round, as a collector
-    exports them. In place of a file, anything does that gives Arrow data. `ask` makes the question from the
-    mechanism and the encoding of the files; then only sums that answer it are made, and no reports are kept.
+    exports them. In place of a file, anything does that gives Arrow data. `ask` makes the question from what
+    the files say about all of them; then only sums that answer it are made, and no reports are kept.
     """
     if not paths:
         raise ValueError("paths must be at least one file")
     _check_distinct(paths)
     files: list[ReportFile] = []
     totals: list[SumsFile] = []
+    answered: Fraction | None = None
     for path in paths:
         file = open_file(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        try:
+            answered = agreed("participation", file.participation, answered)
+        except ReportFileError as error:
+            raise ReportFileError(f"{file.path}: {error}") from None
         files += [file] if isinstance(file, ReportFile) else []
         totals += [] if isinstance(file, ReportFile) else [file]
         made, encoding = file.mechanism, file.encoding or encoding
         mechanism = made
     _check_same_campaign(totals)
-    result = FileSums(made, encoding, None if ask is None else ask(made, encoding), together)
+    result = FileSums(made, encoding, None if ask is None else ask(made, encoding, answered), together)
     chosen = None if rounds is None else frozenset(rounds)
     feeds = feeds_of(made, frozenset() if own_rounds(made) else _rounds_seen(files, made), chosen)
     for file, share in zip(files, _shares(files), strict=True):

@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ class SumsFile:
     path: Path
     mechanism: Mechanism
     encoding: Encoding | None
+    participation: Fraction | None
     campaign: str
     round: int
     reports: int
@@ -100,6 +102,7 @@ def read_sums(
         path=path,
         mechanism=made,
         encoding=meant,
+        participation=None if known is None else known.participation,
         campaign=row["campaign"],
         round=number,
         reports=row["reports"],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,13 +62,15 @@ def write_reports(
     *,
     mechanism: Mechanism,
     encoding: Encoding | None = None,
+    participation: Fraction | None = None,
     mode: int = 0o666,
 ) -> Written:
     """Write pieces, each a round and reports of it, as they come; the ending of the name chooses the format.
 
     Reports of a round are an array as simulation yields it (`batch.reports[:, i]`), or the integers of clients.
     The file takes its name when it is complete; on any failure there is none, and an earlier one stays as it was.
-    Within a block of 32 MiB of reports they are sorted by round and report. `mode` says who may read the file.
+    Within a block of 32 MiB of reports they are sorted by round and report. `participation` is the probability
+    with which each person answered a round, if it is known. `mode` says who may read the file.
     """
     path = Path(path)
     module, name = _ENDINGS[check_ending(path)].split(".")
@@ -75,7 +78,7 @@ def write_reports(
     blocks = _Blocks(StorageLayout(mechanism.report_bits), pieces)
     try:
         with whole_file(path, mode=mode) as file:
-            write(file, Header(mechanism, encoding), iter(blocks))
+            write(file, Header(mechanism, encoding, participation), iter(blocks))
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
     return Written(
