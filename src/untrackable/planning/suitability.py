@@ -28,10 +28,10 @@ def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mech
     """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`.
 
     Without `by_engine` it is set by bounds alone, which is quicker. With it, reports may be louder. If that is too
-    loud for another goal, the bound decides.
+    loud for another goal, the bound decides. What a crowd hides is set by the engine anyway.
     """
     mechanism = entry.for_budget(goals.budget)
-    if by_engine and not goals.changes:
+    if by_engine and not goals.changes and goals.crowd_eps is None:
         louder = entry.for_budget(dataclasses.replace(goals.budget, by_engine=True))
         if louder != mechanism:
             with contextlib.suppress(Unsuitable):
