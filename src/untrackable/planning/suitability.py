@@ -12,7 +12,7 @@ from untrackable.brackets import Bracket, at_least
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
-from untrackable.planning.crowd_view import in_crowd
+from untrackable.planning.crowd_view import in_crowd, surely_hidden
 from untrackable.planning.goals import Goals
 from untrackable.planning.other_answers import ToldApart, told_apart
 from untrackable.planning.participation import check_recognition
@@ -61,8 +61,11 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
 
 
 def _check_crowd(mechanism: Mechanism, goals: Goals) -> None:
-    """`Unsuitable` if a crowd does not hide the reports as the goals ask."""
-    if goals.crowd_eps is None:
+    """`Unsuitable` if a crowd does not hide the reports as the goals ask.
+
+    A coarser bound mostly shows that it does, and is known already from setting the mechanism.
+    """
+    if goals.crowd_eps is None or surely_hidden(mechanism, goals, goals.crowd_eps):
         return
     found = in_crowd(mechanism, goals)
     if found.eps is None:

@@ -43,6 +43,14 @@ _ROUNDED = 1 + 1e-7
 _Table = list[float]
 
 
+@lru_cache(maxsize=64)
+def rounds_law(
+    ratio: float, distance: float, other_ratio: float, people: int, participation: Fraction, rounds: int
+) -> LossLaw:
+    """So many rounds of a crowd, as `crowd_law` has one of them (upper)."""
+    return crowd_law(ratio, distance, other_ratio, people, participation) ** rounds
+
+
 @lru_cache(maxsize=32)
 def crowd_law(ratio: float, distance: float, other_ratio: float, people: int, participation: Fraction) -> LossLaw:
     """One round of a crowd of this many enrolled people (upper).

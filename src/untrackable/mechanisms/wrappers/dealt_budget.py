@@ -27,6 +27,8 @@ _FAINT = 1e-4
 _CLOSE = 1e-9
 _FAINTEST, _GUESSED = 1e-9, 1e-3
 """The smallest first guess of eps in a crowd, and its relative precision."""
+_FAR = 2
+"""A base is confirmed for certain if the guess of what a crowd hides is this many times as loud."""
 _QUIETER, _COUNTED_CLOSE = 0.97, 1e-3
 """Where the search for what a client confirms begins, relatively, and its precision."""
 
@@ -115,8 +117,11 @@ def counted_by_clients(
 ) -> Any:
     """The base, or a quieter one, whose deck a client confirms to be private in a crowd, without the full engine.
 
-    Its sums are coarser than the engine's, above all if few rounds are loud.
+    Its sums are coarser than the engine's, above all if few rounds are loud. But if a first guess of what the crowd
+    hides is far louder than the base, they confirm it for certain, and are not computed.
     """
+    if guessed_crowd_eps(with_eps(base, 1.0), slots, people, eps, delta, participation) >= _FAR * base.eps:
+        return base
 
     def spent(one: float) -> float:
         law = Dealt(with_eps(base, one), slots).integer_crowd(people=people, participation=participation)
