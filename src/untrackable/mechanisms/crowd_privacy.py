@@ -51,7 +51,7 @@ class CrowdQuestions:
         return crowd_privacy(rounds, people=people, participation=participation)
 
     def crowd_delta_upper(self, eps: float, *, people: int, reports: int, participation: Fraction) -> float:
-        """Delta in a crowd at this eps by a coarse bound, which takes less time (upper); 1 if reports are linked."""
+        """Delta in a crowd at this eps, by a coarse bound that takes less time (upper); 1 if reports are linked."""
         rounds = self._unlinked_rounds(reports)
         if rounds is None:
             return 1.0

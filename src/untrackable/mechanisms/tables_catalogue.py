@@ -163,8 +163,9 @@ def _in_crowd(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
             return Dealt(min(guessed, key=radius), slots)
 
         def solved(guess: Views) -> Views:
-            base = with_eps(guess, 1.0)
-            return with_eps(base, largest_crowd_eps(base, *asked, most(base)))
+            base: Views = with_eps(guess, 1.0)
+            found: Views = with_eps(base, largest_crowd_eps(base, *asked, most(base)))
+            return found
 
         best = best_in_crowd(guessed, solved, radius)
         return Dealt(

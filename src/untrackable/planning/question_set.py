@@ -6,7 +6,6 @@ ledger adds them up, and how often people answer follows from all of them.
 
 import contextlib
 import dataclasses
-import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
