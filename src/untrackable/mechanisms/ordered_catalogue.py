@@ -66,8 +66,8 @@ def _in_crowd(base_of: Callable[[Budget], Any]) -> Callable[[Budget], Mechanism]
         if budget.eps != math.inf:
             most = min(most, largest_eps(base, slots, budget.eps, budget.delta, budget.participation))
         asked = (slots, crowd.people, crowd.eps * (1 - _KEPT_BACK), crowd.delta, budget.participation)
-        found = guessed_crowd_eps(base, *asked) if crowd.roughly else largest_crowd_eps(base, *asked)
-        return Dealt(with_eps(base, min(found, most)), slots)
+        guess = min(guessed_crowd_eps(base, *asked), most)
+        return Dealt(with_eps(base, guess if crowd.roughly else largest_crowd_eps(base, *asked, most)), slots)
 
     return set_for_crowd
 

@@ -20,19 +20,18 @@ from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.view_characters import View
 from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.loudest_in_crowd import loudest_in_crowd
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.mechanisms.wrappers.dealt_budget import LARGEST_CROWD_EPS, LARGEST_EPS
+from untrackable.mechanisms.wrappers.dealt_budget import LARGEST_CROWD_EPS, LARGEST_EPS, guessed_loudness
 from untrackable.theory.chance_of_answering import thinned_factor
 from untrackable.theory.crowd_counts import CrowdParts
-from untrackable.theory.crowd_rounds import crowd_upper
+from untrackable.theory.crowd_rounds import Rounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 from untrackable.theory.integer_losses import STEPS, LossLaw, composed
 
-_CROWD_CLOSE = 1e-4
-"""The relative precision of eps in a crowd."""
 _COUNTED_CLOSE = 1e-3
-"""The same as a client counts. Its sums are coarse."""
+"""The relative precision of eps as a client counts. Its sums are coarse."""
 _KEPT_BACK = 0.02
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _BETA = 0.05
@@ -134,8 +133,8 @@ def _bases(views: tuple[View, ...], width: int, eps: float) -> list[tuple[NoisyI
 
 def _largest_eps(budget: Budget, slots: int, width: int) -> float:
     """The largest eps of one report with which all cards of all decks keep the budget, alone and in a crowd."""
-    found = LARGEST_EPS if budget.crowd is None else _crowd_eps(budget, slots, width)
-    return found if budget.eps == math.inf else min(found, _eps_alone(budget, slots, width))
+    most = LARGEST_EPS if budget.eps == math.inf else _eps_alone(budget, slots, width)
+    return most if budget.crowd is None else _crowd_eps(budget, slots, width, min(most, LARGEST_CROWD_EPS))
 
 
 def _eps_alone(budget: Budget, slots: int, width: int) -> float:
@@ -149,20 +148,19 @@ def _eps_alone(budget: Budget, slots: int, width: int) -> float:
     return max(pure, largest_parameter(spent, start, eps=budget.eps, delta=budget.delta, high=LARGEST_EPS))
 
 
-def _crowd_eps(budget: Budget, slots: int, width: int) -> float:
+def _crowd_eps(budget: Budget, slots: int, width: int, most: float) -> float:
     crowd = _crowd(budget)
 
-    def spent(eps: float) -> float:
-        rounds = {(_loudest_parts(budget, width, eps), crowd.people): slots * len(budget.views)}
-        return crowd_upper(rounds, budget.participation).delta(crowd.eps).upper
+    def rounds_of(eps: float) -> Rounds:
+        return {(_loudest_parts(budget, width, eps), crowd.people): slots * len(budget.views)}
 
-    found = largest_parameter(
-        spent,
+    found = loudest_in_crowd(
+        rounds_of,
         _guessed_crowd_eps(budget, slots, width),
         eps=crowd.eps,
         delta=crowd.delta,
-        high=LARGEST_CROWD_EPS,
-        tolerance=_CROWD_CLOSE,
+        participation=budget.participation,
+        most=most,
     )
     if found:
         found = _counted_by_clients(budget, slots, width, found)
@@ -212,9 +210,4 @@ def _guessed_crowd_eps(budget: Budget, slots: int, width: int) -> float:
     crowd = _crowd(budget)
     cards = float(budget.participation) * slots * len(budget.views)
     target = gaussian_shift(crowd.delta, crowd.eps) ** 2 * crowd.people / (2 * cards)
-    low, high = 1e-9, LARGEST_CROWD_EPS
-    for _ in range(40):
-        middle = math.sqrt(low * high)
-        enough = _loudest_parts(budget, width, middle).distance * math.expm1(middle) >= target
-        low, high = (low, middle) if enough else (middle, high)
-    return low
+    return guessed_loudness(lambda eps: _loudest_parts(budget, width, eps).distance, target)

@@ -16,6 +16,7 @@ from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.view_characters import View
 from untrackable.mechanisms.local.view_weights import tuned_weights
 from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.loudest_in_crowd import best_in_crowd
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.dealt_budget import (
     LARGEST_CROWD_EPS,
@@ -32,8 +33,6 @@ _BETA = 0.05
 """The probability with which an error may exceed its radius, where the budget has none."""
 _KEPT_BACK = 0.01
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
-_TRIED = 2
-"""The number of widths that are solved exactly: those whose first guess has the smallest error."""
 _MANY = 64
 """Beyond this many views, only answers of one bit are tried: wider ones would take too long."""
 
@@ -162,9 +161,13 @@ def _in_crowd(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
         guessed = [with_eps(base, min(most(base), guessed_crowd_eps(base, *asked))) for base in bases]
         if crowd.roughly:
             return Dealt(min(guessed, key=radius), slots)
-        near = (with_eps(base, 1.0) for base in sorted(guessed, key=radius)[:_TRIED])
-        solved = (with_eps(base, min(most(base), largest_crowd_eps(base, *asked))) for base in near)
-        best = min(solved, key=radius)
+
+        def solved(guess: Views) -> Views:
+            base: Views = with_eps(guess, 1.0)
+            found: Views = with_eps(base, largest_crowd_eps(base, *asked, most(base)))
+            return found
+
+        best = best_in_crowd(guessed, solved, radius)
         return Dealt(
             counted_by_clients(best, slots, crowd.people, crowd.eps, crowd.delta, budget.participation), slots
         )

@@ -16,3 +16,13 @@ def in_crowd(mechanism: Mechanism, goals: Goals) -> InCrowd:
     if not mechanism.rounds_alike and (rounds is None or rounds > _MOST_UNLIKE):
         return InCrowd(goals.enrolled, goals.crowd_delta, None, _LONG)
     return crowd_answer.in_crowd(mechanism, goals.enrolled, rounds, goals.answered, goals.crowd_delta)
+
+
+def surely_hidden(mechanism: Mechanism, goals: Goals, eps: float) -> bool:
+    """Whether a coarse bound shows that the crowd keeps all rounds private at this eps."""
+    if not mechanism.rounds_alike or not isinstance(goals.rounds, int) or goals.enrolled < 2:
+        return False
+    delta = mechanism.crowd_delta_upper(
+        eps, people=goals.enrolled, reports=goals.rounds, participation=goals.answered
+    )
+    return delta <= goals.crowd_delta

@@ -6,7 +6,6 @@ ledger adds them up, and how often people answer follows from all of them.
 
 import contextlib
 import dataclasses
-import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +27,9 @@ from untrackable.planning.plans import Option, option
 from untrackable.planning.question_record import AsRecord, as_record
 from untrackable.planning.rounding import counted, shown_up
 from untrackable.planning.shared_attendance import answered_together
-from untrackable.planning.shared_budget import Asked, SharedBudget, joint_account, largest_parts
+from untrackable.planning.shared_budget import Asked, SharedBudget, even_part, joint_account, largest_parts
 from untrackable.planning.solved_goals import Solved
-from untrackable.planning.suitability import meeting
+from untrackable.planning.suitability import checked, meeting
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign_draft import CampaignDraft
 
@@ -144,7 +143,7 @@ def plan_together(
     asked: list[Asked] = []
     for name, answered in zip(goals, answered_together(list(goals.values())), strict=True):
         progress(name, (len(asked) + 1) / (many + 2))
-        asked.append(Asked.best(name, answered, budget, budget.whole / math.sqrt(many), salt))
+        asked.append(Asked.best(name, answered, budget, even_part(budget.whole, many), salt))
     progress("budget", 1 - 1 / (many + 2))
     record = as_record(goals, budget)
     try:
@@ -304,7 +303,7 @@ def _check_accepted(joint: JointAccount, budget: SharedBudget, recognition: floa
         for charged in joint.charges
         for problem in client_check.recompute(charged.campaign).problems
     ]
-    if budget.excess(joint) > 0:
+    if not budget.allows(joint):
         problems.append("all campaigns together would spend more than the budget")
     if joint.tracking_delta(0.0) > 0:
         problems.append("reports could be linked")
@@ -328,7 +327,7 @@ def _alone(question: Asked, goals: Goals) -> float | None:
 
 
 def _part(question: Asked, part: float, need: float | None, alone: float | None) -> Part:
-    setting = question.at(part)
-    wanted = question.goals.error
-    solved = Solved(setting.goals.replace(error=wanted or setting.error), setting.mechanism, setting.tracked)
+    setting, wanted = question.at(part), question.goals.error
+    tracked = checked(question.entry, setting.mechanism, setting.goals)
+    solved = Solved(setting.goals.replace(error=wanted or setting.error), setting.mechanism, tracked)
     return Part(question.name, option(question.entry.name, solved), wanted, need, alone, question.salt)

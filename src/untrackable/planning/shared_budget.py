@@ -1,13 +1,13 @@
 """Divides one privacy budget among several questions, by the sums with which a client's ledger adds them up."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.accounting.joint_account import JointAccount
-from untrackable.brackets import Bracket, rounded
+from untrackable.brackets import rounded
 from untrackable.errors import NoPlan
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
@@ -56,17 +56,21 @@ class SharedBudget:
         limit = None if self.eps is None else rounded(self.eps * part / self.crowd_eps, _DIGITS, "down")
         return {"crowd_eps": part, "eps": limit}
 
-    def excess(self, joint: JointAccount) -> float:
-        """How far all campaigns together are above it, as a client's ledger adds them up; at most 0 if they fit.
+    def excesses(self) -> list[Callable[[JointAccount], float]]:
+        """How far all campaigns together are above each limit, as a client's ledger adds them up; at most 0 if not.
 
         ln(delta) is about -c/eps². So on this scale, a part that is 1 % larger is about 0.01 higher.
         """
-        found = [-math.inf]
-        if self.eps is not None:
-            found.append(_log_ratio(joint.delta(self.eps), self.delta))
-        if self.crowd_eps is not None:
-            found.append(_log_ratio(joint.crowd_delta(self.crowd_eps), self.crowd_delta))
-        return max(found)
+        found: list[Callable[[JointAccount], float]] = []
+        if (alone := self.eps) is not None:
+            found.append(lambda joint: _log_ratio(joint.delta(alone), self.delta))
+        if (hidden := self.crowd_eps) is not None:
+            found.append(lambda joint: _log_ratio(joint.crowd_delta(hidden), self.crowd_delta))
+        return found
+
+    def allows(self, joint: JointAccount) -> bool:
+        """Whether all campaigns together fit."""
+        return all(excess(joint) <= 0 for excess in self.excesses())
 
 
 def _log_ratio(delta: float, limit: float) -> float:
@@ -79,7 +83,6 @@ class Setting:
 
     goals: Goals
     mechanism: Mechanism
-    tracked: Bracket
     error: float
 
     def campaign(self, question: str, salt: bytes) -> Campaign:
@@ -107,7 +110,7 @@ class Asked:
         reasons: list[str] = []
         for entry in offered_for(goals).values():
             try:
-                mechanism, _ = _meeting(entry.name, goals)
+                mechanism, _ = meeting(entry, goals, by_engine=False)
             except Unsuitable as reason:
                 reasons.append(reason.why)
                 continue
@@ -138,14 +141,10 @@ class Asked:
 
 
 @lru_cache(maxsize=256)
-def _meeting(name: str, goals: Goals) -> tuple[Mechanism, Bracket]:
-    """Kept, because a search comes back to the same eps."""
-    return meeting(offered_for(goals)[name], goals)
-
-
 def _setting(name: str, goals: Goals) -> Setting:
-    mechanism, tracked = _meeting(name, goals)
-    return Setting(goals, mechanism, tracked, errors(mechanism, goals, goals.people or 1).figure)
+    """Kept, because a search comes back to the same eps."""
+    mechanism = offered_for(goals)[name].for_budget(goals.budget)
+    return Setting(goals, mechanism, errors(mechanism, goals, goals.people or 1).figure)
 
 
 def joint_account(asked: Sequence[Asked], parts: Sequence[float]) -> JointAccount:
@@ -156,6 +155,11 @@ def joint_account(asked: Sequence[Asked], parts: Sequence[float]) -> JointAccoun
             for question, part in zip(asked, parts, strict=True)
         )
     )
+
+
+def even_part(whole: float, many: int) -> float:
+    """About what each of so many questions gets: losses of independent reports add up in squares."""
+    return rounded(whole / math.sqrt(many), _DIGITS, "down")
 
 
 def largest_parts(
@@ -173,12 +177,17 @@ def largest_parts(
             for weight, kept in zip(weights, fixed, strict=True)
         ]
 
-    def excess(smaller: float) -> float:
-        return budget.excess(joint_account(asked, parts(most / smaller)))
+    found = 1.0
+    for excess in budget.excesses():
 
-    try:
-        # Losses of independent reports add up in squares.
-        found = smallest_real(excess, math.sqrt(len(asked)), low=1.0, high=1 / _SMALLEST, close=_CLOSE / 2)
-    except ValueError:
-        return None
+        def above(smaller: float, excess: Callable[[JointAccount], float] = excess) -> float:
+            return excess(joint_account(asked, parts(most / smaller)))
+
+        if found > 1 and above(found) <= 0:
+            continue
+        start = max(found, math.sqrt(len(asked)))  # As in `even_part`.
+        try:
+            found = smallest_real(above, start, low=found, high=1 / _SMALLEST, close=_CLOSE / 2)
+        except ValueError:
+            return None
     return parts(most / found)

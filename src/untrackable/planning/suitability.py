@@ -12,7 +12,7 @@ from untrackable.brackets import Bracket, at_least
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
-from untrackable.planning.crowd_view import in_crowd
+from untrackable.planning.crowd_view import in_crowd, surely_hidden
 from untrackable.planning.goals import Goals
 from untrackable.planning.other_answers import ToldApart, told_apart
 from untrackable.planning.participation import check_recognition
@@ -28,10 +28,10 @@ def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mech
     """The mechanism set for the goals, and its tracking in their measure; or `Unsuitable`.
 
     Without `by_engine` it is set by bounds alone, which is quicker. With it, reports may be louder. If that is too
-    loud for another goal, the bound decides.
+    loud for another goal, the bound decides. What a crowd hides is set by the engine anyway.
     """
     mechanism = entry.for_budget(goals.budget)
-    if by_engine and not goals.changes:
+    if by_engine and not goals.changes and goals.crowd_eps is None:
         louder = entry.for_budget(dataclasses.replace(goals.budget, by_engine=True))
         if louder != mechanism:
             with contextlib.suppress(Unsuitable):
@@ -61,8 +61,11 @@ def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
 
 
 def _check_crowd(mechanism: Mechanism, goals: Goals) -> None:
-    """`Unsuitable` if a crowd does not hide the reports as the goals ask."""
-    if goals.crowd_eps is None:
+    """`Unsuitable` if a crowd does not hide the reports as the goals ask.
+
+    A coarser bound mostly shows that it does, and is known already from setting the mechanism.
+    """
+    if goals.crowd_eps is None or surely_hidden(mechanism, goals, goals.crowd_eps):
         return
     found = in_crowd(mechanism, goals)
     if found.eps is None:

@@ -54,11 +54,11 @@ class _Part(NamedTuple):
     factor: Callable[[float], Factor]
 
 
-def crowd_upper(rounds: Rounds, participation: Fraction) -> Experiment:
-    """Rounds of a crowd (upper)."""
+def crowd_upper(rounds: Rounds, participation: Fraction, *, sharp: bool | None = None) -> Experiment:
+    """Rounds of a crowd (upper). The bound is `sharp` where few of them differ, unless that is given."""
     if len(rounds) > _MANY:
         rounds = _nearly_alike(rounds)
-    sharp = len(rounds) <= _FEW
+    sharp = len(rounds) <= _FEW if sharp is None else sharp
     parts = [
         _Part(parts.shift(people, participation), count, partial(_above, parts, people, participation, sharp))
         for (parts, people), count in rounds.items()

@@ -43,6 +43,14 @@ _ROUNDED = 1 + 1e-7
 _Table = list[float]
 
 
+@lru_cache(maxsize=64)
+def rounds_law(
+    ratio: float, distance: float, other_ratio: float, people: int, participation: Fraction, rounds: int
+) -> LossLaw:
+    """So many rounds of a crowd, as `crowd_law` has one of them (upper)."""
+    return crowd_law(ratio, distance, other_ratio, people, participation) ** rounds
+
+
 @lru_cache(maxsize=32)
 def crowd_law(ratio: float, distance: float, other_ratio: float, people: int, participation: Fraction) -> LossLaw:
     """One round of a crowd of this many enrolled people (upper).
@@ -90,8 +98,7 @@ def _deltas(
         ]
         for i, tilt in enumerate(tilts):
             scale = slope * (2 + tilt)
-            mean = sum(mass * signs.mean_above(tilt * x / scale) for x, mass in nodes)
-            totals[i] += chance * scale * mean
+            totals[i] += chance * scale * signs.mean_above(nodes, tilt, scale)
     rare = 4 * _NEGLIGIBLE
     return [
         min(1.0, total / people * _ROUNDED + rare * (2 + tilt)) for total, tilt in zip(totals, tilts, strict=True)
@@ -99,7 +106,7 @@ def _deltas(
 
 
 class _Signs:
-    """The difference d of a number of fair signs: P(d > x), and the mean of what is above a number."""
+    """The difference d of a number of fair signs, and the mean of what is above a number."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -107,13 +114,21 @@ class _Signs:
         self._above: _Table = list(accumulate(reversed(law)))[::-1]
         self._mean: _Table = [0.0, *accumulate(reversed(self._above[1:]))][::-1]
 
-    def mean_above(self, limit: float) -> float:
-        """The mean of (d - limit)⁺. A difference is twice the number of positive signs, less their count."""
-        place = max(0, math.floor((self._count + limit) / 2) + 1 - self._low)
-        if place >= len(self._above):
-            return 0.0
-        nearest = 2 * (place + self._low) - self._count - limit
-        return 2 * self._mean[place] + nearest * self._above[place]
+    def mean_above(self, nodes: list[tuple[float, float]], tilt: float, scale: float) -> float:
+        """The mean of (d - tilt·x/scale)⁺ over all nodes x with their probabilities, in rising order.
+
+        A difference is twice the number of positive signs, less their count.
+        """
+        count, start, above, mean = self._count, self._low - 1, self._above, self._mean
+        total = 0.0
+        for x, mass in nodes:
+            limit = tilt * x / scale
+            place = max(0, math.floor((count + limit) / 2) - start)
+            if place >= len(above):
+                break  # No difference is above the limit, and none is above a larger one.
+            nearest = 2 * (place + start + 1) - count - limit
+            total += mass * (2 * mean[place] + nearest * above[place])
+        return total
 
 
 def _ranges(trials: int, chance: float) -> Iterator[tuple[int, int, float]]:

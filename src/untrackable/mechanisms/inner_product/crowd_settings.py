@@ -14,10 +14,8 @@ from untrackable.mechanisms.inner_product.width_error import width_error
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.loudest_in_crowd import best_in_crowd
 from untrackable.mechanisms.wrappers.dealt_budget import counted_by_clients
-
-_TRIED = 2
-"""The number of widths that are solved exactly: those whose first guess has the smallest error."""
 
 _KEPT_BACK = 0.01
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
@@ -67,8 +65,11 @@ def deck(budget: Budget) -> Mechanism:
     guessed = [with_eps(w, min(most[w], guessed_eps_report(budget.bits, w, *asked))) for w in widths]
     if crowd.roughly:
         return dealt(min(guessed, key=error), slots, budget)
-    nearest = [base.width for base in sorted(guessed, key=error)[:_TRIED]]
-    solved = [with_eps(w, largest_crowd_eps_report(budget.bits, w, *asked, most[w])) for w in nearest]
-    best = min(solved, key=error)
+
+    def solved(base: NoisyInnerProduct) -> NoisyInnerProduct:
+        found = largest_crowd_eps_report(budget.bits, base.width, *asked, most[base.width])
+        return with_eps(base.width, found)
+
+    best = best_in_crowd(guessed, solved, error)
     counted = counted_by_clients(best, slots, crowd.people, crowd.eps, crowd.delta, budget.participation)
     return dealt(counted, slots, budget)

@@ -13,17 +13,14 @@ from untrackable import checks
 from untrackable.mechanisms.crowd_privacy import crowd_parts
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
-from untrackable.theory.crowd_rounds import crowd_upper
+from untrackable.mechanisms.loudest_in_crowd import best_in_crowd, loudest_in_crowd
+from untrackable.theory.crowd_rounds import Rounds
 from untrackable.theory.factor import FloatArray
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+from untrackable.theory.gaussian import gaussian_shift
 
 LARGEST_EPS_REPORT = 20.0
-_CLOSE = 1e-4
-"""The relative precision of eps_report."""
 _FADING_CLOSE = 3e-3
 """The relative precision of the eps of the first of several rounds that differ. One answer takes seconds."""
-_TRIED = 2
-"""The number of widths that are solved exactly: those whose first guess has the smallest error."""
 
 
 def best_crowd_base(
@@ -42,12 +39,12 @@ def best_crowd_base(
         return base.held_variance(share)
 
     guessed = [NoisyInnerProduct(bits=bits, eps=guessed_eps_report(bits, w, *asked), width=w) for w in widths]
-    nearest = sorted(guessed, key=error)[:_TRIED]
-    solved = [
-        NoisyInnerProduct(bits=bits, eps=largest_crowd_eps_report(bits, b.width, *asked), width=b.width)
-        for b in nearest
-    ]
-    return min(solved, key=error)
+
+    def solved(base: NoisyInnerProduct) -> NoisyInnerProduct:
+        found = largest_crowd_eps_report(bits, base.width, *asked)
+        return NoisyInnerProduct(bits=bits, eps=found, width=base.width)
+
+    return best_in_crowd(guessed, solved, error)
 
 
 def guessed_eps_report(
@@ -63,7 +60,7 @@ def guessed_eps_report(
     return min(math.log1p(raised), LARGEST_EPS_REPORT)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def largest_crowd_eps_report(
     bits: int,
     width: int,
@@ -76,12 +73,11 @@ def largest_crowd_eps_report(
 ) -> float:
     """The largest eps_report, up to `most`, with which the crowd keeps all rounds (eps, delta)-private."""
 
-    def spent(eps_report: float) -> float:
-        base = NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
-        return crowd_upper({(crowd_parts(base), people): slots}, participation).delta(eps).upper
+    def rounds_of(eps_report: float) -> Rounds:
+        return {(crowd_parts(NoisyInnerProduct(bits=bits, eps=eps_report, width=width)), people): slots}
 
     guess = guessed_eps_report(bits, width, slots, people, eps, delta, participation)
-    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=most, tolerance=_CLOSE)
+    found = loudest_in_crowd(rounds_of, guess, eps=eps, delta=delta, participation=participation, most=most)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found
@@ -124,11 +120,18 @@ def loudest_scale(
 ) -> float:
     """The largest scale with which a crowd keeps rounds (eps, delta)-private; each makes its base of the scale."""
 
-    def spent(scale: float) -> float:
-        parts = Counter((crowd_parts(base(scale)), people) for base in rounds)
-        return crowd_upper(parts, participation).delta(eps).upper
+    def rounds_of(scale: float) -> Rounds:
+        return Counter((crowd_parts(base(scale)), people) for base in rounds)
 
-    found = largest_parameter(spent, guess, eps=eps, delta=delta, high=LARGEST_EPS_REPORT, tolerance=_FADING_CLOSE)
+    found = loudest_in_crowd(
+        rounds_of,
+        guess,
+        eps=eps,
+        delta=delta,
+        participation=participation,
+        most=LARGEST_EPS_REPORT,
+        close=_FADING_CLOSE,
+    )
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found

@@ -24,7 +24,7 @@ from untrackable.theory.attendance import answering_once
 from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_crowd import crowd_law
+from untrackable.theory.integer_crowd import rounds_law
 from untrackable.theory.integer_losses import LossLaw, mixed
 from untrackable.theory.integer_slots import counted_slots
 
@@ -164,8 +164,8 @@ class Dealt(LocalWrapper):
         if one is None or self.when_empty == "replay" or self.base.certainty != "exact":
             return None
         ratio = math.exp(one.pure) * _ROUNDED
-        law = crowd_law(ratio, one.delta(0.0), ratio, people, participation)
-        return law ** counted_slots(self.slots, reports)
+        rounds = counted_slots(self.slots, reports)
+        return rounds_law(ratio, one.delta(0.0), ratio, people, participation, rounds)
 
     def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
         """Nothing is revealed while the deck lasts. After that, everything counts as revealed."""

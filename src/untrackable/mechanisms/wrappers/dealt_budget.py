@@ -12,19 +12,23 @@ import numpy as np
 from untrackable import checks
 from untrackable.checks import Chance
 from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size, taking_part
+from untrackable.mechanisms.loudest_in_crowd import loudest_in_crowd
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.local_wrapper import local_base
 from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
-from untrackable.theory.crowd_rounds import crowd_upper
+from untrackable.theory.crowd_rounds import Rounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
+from untrackable.theory.root_finding import falling_root
 
 LARGEST_EPS = 40.0
 LARGEST_CROWD_EPS = 20.0
 _FAINT = 1e-4
 _CLOSE = 1e-9
-_CROWD_CLOSE = 1e-4
-"""The relative precision of eps. In a crowd, one answer takes longer."""
+_FAINTEST, _GUESSED = 1e-9, 1e-3
+"""The smallest first guess of eps in a crowd, and its relative precision."""
+_FAR = 2
+"""A base is confirmed for certain if the guess of what a crowd hides is this many times as loud."""
 _QUIETER, _COUNTED_CLOSE = 0.97, 1e-3
 """Where the search for what a client confirms begins, relatively, and its precision."""
 
@@ -85,35 +89,39 @@ def largest_eps(base: Any, slots: int, eps: float, delta: float, participation: 
     return max(pure, found)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def largest_crowd_eps(
-    base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
+    base: Any,
+    slots: int,
+    people: int,
+    eps: float,
+    delta: float,
+    participation: Fraction,
+    most: float = LARGEST_CROWD_EPS,
 ) -> float:
-    """The largest eps of one report with which a crowd keeps all rounds private."""
+    """The largest eps of one report, up to `most`, with which a crowd keeps all rounds private."""
 
-    def spent(one: float) -> float:
-        return crowd_upper({(crowd_parts(with_eps(base, one)), people): slots}, participation).delta(eps).upper
+    def rounds_of(one: float) -> Rounds:
+        return {(crowd_parts(with_eps(base, one)), people): slots}
 
-    found = largest_parameter(
-        spent,
-        guessed_crowd_eps(base, slots, people, eps, delta, participation),
-        eps=eps,
-        delta=delta,
-        high=LARGEST_CROWD_EPS,
-        tolerance=_CROWD_CLOSE,
-    )
+    guess = guessed_crowd_eps(base, slots, people, eps, delta, participation)
+    found = loudest_in_crowd(rounds_of, guess, eps=eps, delta=delta, participation=participation, most=most)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found
 
 
+@lru_cache(maxsize=256)
 def counted_by_clients(
     base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
 ) -> Any:
     """The base, or a quieter one, whose deck a client confirms to be private in a crowd, without the full engine.
 
-    Its sums are coarser than the engine's, above all if few rounds are loud.
+    Its sums are coarser than the engine's, above all if few rounds are loud. But if a first guess of what the crowd
+    hides is far louder than the base, they confirm it for certain, and are not computed.
     """
+    if guessed_crowd_eps(with_eps(base, 1.0), slots, people, eps, delta, participation) >= _FAR * base.eps:
+        return base
 
     def spent(one: float) -> float:
         law = Dealt(with_eps(base, one), slots).integer_crowd(people=people, participation=participation)
@@ -129,6 +137,7 @@ def counted_by_clients(
     return with_eps(base, found)
 
 
+@lru_cache(maxsize=1024)
 def guessed_crowd_eps(
     base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
 ) -> float:
@@ -137,15 +146,21 @@ def guessed_crowd_eps(
     The square of its shift is 2·k·d·(e^ε-1)/people, where d is the largest distance of the reports of two values.
     """
     target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots)
-    return _solved(lambda one: crowd_parts(with_eps(base, one)).distance * math.expm1(one), target)
+    return guessed_loudness(lambda one: crowd_parts(with_eps(base, one)).distance, target)
 
 
-def _solved(rising: Callable[[float], float], target: float) -> float:
-    low, high = 1e-9, LARGEST_CROWD_EPS
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if rising(middle) < target else (low, middle)
-    return low
+def guessed_loudness(distance: Callable[[float], float], target: float) -> float:
+    """The eps at which the distance of two values' reports, times e^ε-1, is the target, or else the largest one."""
+
+    def lacking(eps: float) -> float:
+        return math.log(target / (distance(eps) * math.expm1(eps)))
+
+    try:
+        return falling_root(
+            lacking, 1.0, low=_FAINTEST, high=LARGEST_CROWD_EPS, tolerance=_GUESSED, keep="below", slope=2.0
+        ).x
+    except ValueError:
+        return _FAINTEST
 
 
 def _variance(base: Any) -> float:
