@@ -76,7 +76,7 @@ def test_the_paper_map_names_things_that_exist() -> None:
 
 
 SHOWN = [
-    pytest.param(command, shown, id=f"{page.name}-{command}")
+    pytest.param(command, shown, id=f"{page.name}-{command}", marks=pytest.mark.xdist_group(command))
     for page in PAGES
     for command, shown in documented_output.shown_outputs(page.read_text(encoding="utf-8"))
 ]
