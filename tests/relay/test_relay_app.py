@@ -239,14 +239,18 @@ def test_a_proxy_may_say_who_sends() -> None:
         ):
             async with sender("127.0.0.1") as http:
                 statuses = []
-                for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2", None, None):
-                    more = {} if address is None else {"x-relay-sender": address}
-                    found = await http.post("/gateways/study", content=sealed(1), headers={**SEALED, **more})
+                for given in (
+                    ["192.0.2.1"], ["192.0.2.1"], ["192.0.2.2"], [], [],
+                    ["192.0.2.9, 192.0.2.1"], ["192.0.2.9", "192.0.2.1"],  # A sender added the first one.
+                    ["192.0.2.1", "192.0.2.3"],
+                ):  # fmt: skip
+                    headers = [*SEALED.items(), *(("x-relay-sender", address) for address in given)]
+                    found = await http.post("/gateways/study", content=sealed(1), headers=headers)
                     statuses.append(found.status_code)
             assert not any(b"192.0.2" in request for request in there.seen)
             return statuses
 
-    assert asyncio.run(talk()) == [200, 429, 200, 200, 429]
+    assert asyncio.run(talk()) == [200, 429, 200, 200, 429, 429, 429, 200]
 
 
 def test_requests_wait_for_others_and_beyond_so_many_the_relay_is_busy() -> None:

@@ -102,9 +102,12 @@ class _Relay:
         return found
 
     def _address(self, request: Request) -> str:
-        """The sender's address, which is used to count and for nothing else."""
+        """The sender's address, which is used to count and for nothing else.
+
+        A proxy adds it as the last one, so addresses before it are of the sender's own making.
+        """
         header = self._settings.sender_header
-        given = None if header is None else request.headers.get(header)
+        given = "" if header is None else ",".join(request.headers.getlist(header)).rpartition(",")[2].strip()
         if given:
             return given
         return "" if request.client is None else request.client.host
