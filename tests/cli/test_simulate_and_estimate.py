@@ -228,7 +228,11 @@ def test_exports_of_each_round(ending: str, stepping: Path, tmp_path: Path) -> N
         columns = read(out).to_pydict()
     assert columns["round"] == [number for number in range(1, 9) for _ in range(16)]
     assert set(columns["reports"]) == {600}
-    told = json.loads(run("estimate", stepping, "--by-round", "--top", 1, "--json").output)["shares"][0]
+    all_told = json.loads(run("estimate", stepping, "--by-round", "--top", 1, "--json").output)
+    for name, number in zip(("mean", "quantile_0.5", "quantile_0.95"), all_told["numbers"], strict=True):
+        for end, key in (("", "estimate"), ("_lower", "lower"), ("_upper", "upper")):
+            assert columns[name + end] == [row[key] for row in number["rounds"] for _ in range(16)]
+    told = all_told["shares"][0]
     rows = [i for i, value in enumerate(columns["value"]) if str(value) == told["name"]]
     assert [columns["upper_simultaneous"][i] for i in rows] == [row["upper"] for row in told["rounds"]]
     assert all(a >= b for a, b in zip(columns["upper_simultaneous"], columns["upper"], strict=True))

@@ -5,6 +5,7 @@ with probability at most 1e-7.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from numpy.typing import NDArray
+from scipy.stats import binom, chi2
 
 from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.accounting.joint_account import JointAccount
@@ -24,6 +26,8 @@ from untrackable.client.policy import Policy
 from untrackable.display.notebook_columns import columns_of
 from untrackable.display.question_set_words import caption
 from untrackable.errors import CampaignRefused, NoPlan
+from untrackable.estimation import Rounds
+from untrackable.estimation.estimate import Estimate
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.planning.plans import Option
 from untrackable.planning.question_set import Part, QuestionSet, plan_together
@@ -187,23 +191,29 @@ def test_if_all_have_an_error_all_are_better_by_the_same_factor() -> None:
     assert all(part.error < (part.wanted or 0.0) for part in found.parts)
 
 
-def missed(option: Option, seed: int) -> float:
-    """The error of a figure over the promised one."""
+def figure_errors(option: Option, seed: int) -> NDArray[np.float64]:
+    """The errors of a figure, of which rounds may be pooled. Each person tosses a new coin in each round."""
     goals, mechanism, rng = option.goals, option.mechanism, np.random.default_rng([5, seed])
     held = rng.multinomial(goals.people or 1, rng.dirichlet(np.full(goals.size, 0.7)))
-    answered = np.repeat(np.arange(goals.size), rng.binomial(held, float(goals.answered)))
     truth = held / held.sum()
-    (batch,) = mechanism.simulate(answered, rounds=[goals.figure[-1]], seed=seed)
-    sums = mechanism.aggregator(goals.figure[-1]).add(batch.reports[:, 0])
-    found = sums.estimate(beta=BETA).of_everybody(goals.answered).first(goals.size)
+    estimates: dict[int, Estimate] = {}
+    for round in goals.figure:
+        answered = np.repeat(np.arange(goals.size), rng.binomial(held, float(goals.answered)))
+        (batch,) = mechanism.simulate(answered, rounds=[round], seed=1000 * seed + round)
+        sums = mechanism.aggregator(round).add(batch.reports[:, 0])
+        estimates[round] = sums.estimate(beta=BETA).of_everybody(goals.answered).first(goals.size)
+    found = Rounds(mechanism, estimates).pooled(beta=BETA) if goals.pooled > 1 else estimates[goals.figure[-1]]
+    errors: NDArray[np.float64] = found.frequencies - truth
     if goals.want == "mean":
-        mean = float(np.arange(goals.size) @ truth)
-        return float(abs(found.mean().value - mean) / (goals.size - 1)) / option.error_upper
+        errors = np.array([found.mean().value - np.arange(goals.size) @ truth]) / (goals.size - 1)
     if goals.want == "quantiles":
-        apart = np.abs(found.distribution().shares - np.cumsum(truth)[:-1])
-    else:
-        apart = np.abs(found.frequencies - truth)
-    return float(apart.max()) / option.error_upper
+        errors = found.distribution().shares - np.cumsum(truth)[:-1]
+    return errors
+
+
+def missed(option: Option, seed: int) -> float:
+    """The error of a figure over the promised one."""
+    return float(np.abs(figure_errors(option, seed)).max()) / option.error_upper
 
 
 PROMISED = [(name, part) for name in ("two, asked once", "three kinds") for part in range(len(SETS[name][0]))]
@@ -222,6 +232,29 @@ def test_promised_errors_are_kept(name: str, number: int) -> None:
     assert (ratios > 1).sum() <= allowed
     smaller = 0.4 if part.goals.size == 2 else 1 / 3
     assert (ratios > smaller).sum() > allowed
+
+
+OTHERS = [
+    (name, part)
+    for name in ("five, every round", "two, from one network", "two, in a crowd")
+    for part in range(len(SETS[name][0]))
+]
+
+
+@pytest.mark.parametrize(("name", "number"), OTHERS)
+def test_promised_errors_of_five_questions_of_pooled_rounds_and_in_a_crowd_are_kept(name: str, number: int) -> None:
+    """Here the spread of the errors is compared with the promised standard error, as misses alone test less.
+
+    A standard error 2.4 times as large, and one 2.4 times as small, would be found out.
+    """
+    option, times = planned(name).parts[number].option, 50
+    found = np.stack([figure_errors(option, seed) for seed in range(times)])
+    assert (np.abs(found).max(axis=1) > option.error_upper).sum() <= binom.isf(ALARM, times, BETA)
+    spread = math.sqrt((found**2).mean(axis=0).max() * option.goals.pooled) / option.standard_error
+    least, most = (math.sqrt(chi2.ppf(rate, times) / times) for rate in (ALARM, 1 - ALARM))
+    assert 0.9 * least < spread < 1.05 * most  # Of the people that are drawn here, not all attain the upper bound.
+    assert spread / 2.4 < 0.9 * least
+    assert spread * 2.4 > 1.05 * most
 
 
 def test_promised_errors_of_a_record_are_kept() -> None:

@@ -185,7 +185,7 @@ def _by_round(
     output.give(
         words=words,
         data=lambda: trend_table.as_dict(found, trends),
-        export=lambda path: trend_table.export(path, found, beta=beta, consistent=consistent),
+        export=lambda path: trend_table.export(path, found, trends, consistent=consistent),
         draw=draw,
     )
 

@@ -1,8 +1,10 @@
 """An answer round by round, as a table for people or programs: estimates, bands and changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
@@ -19,6 +21,7 @@ from untrackable.display.trend_words import (
     trend_name,
     unchanged_sentence,
 )
+from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.estimate_export import columns_by_round
 from untrackable.reports.file_answers import FileAnswer
 
@@ -166,13 +169,24 @@ def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
     }
 
 
-def export(path: Path, answer: Answer, *, beta: float, consistent: bool = False) -> None:
-    """Write all values of all rounds as a table.
+def export(path: Path, answer: Answer, found: Trends, *, consistent: bool = False) -> None:
+    """Write all values of all rounds as a table, and if they are numbers, the mean and quantiles of each round.
 
     The intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
     """
-    share = beta / len(answer.rounds)
+    share = found.beta / len(answer.rounds)
     each = {number: answer.labelled(at_beta(estimate, share)) for number, estimate in answer.rounds.items()}
-    found = columns_by_round(each, consistent=consistent)
-    about = {"reports": sum(estimate.n for estimate in each.values()), "beta": beta, "intervals": "upper"}
-    write_table(path, found, about)
+    columns = columns_by_round(each, consistent=consistent) | _number_columns(each, found.numbers)
+    about = {"reports": sum(estimate.n for estimate in each.values()), "beta": found.beta, "intervals": "upper"}
+    write_table(path, columns, about)
+
+
+def _number_columns(each: Mapping[int, Estimate], numbers: Sequence[NumberTrend]) -> dict[str, Any]:
+    """Mean and quantiles with their bands, the same in all rows of a round."""
+    rows = [estimate.frequencies.size for estimate in each.values()]
+    columns: dict[str, Any] = {}
+    for trend in numbers:
+        name = "mean" if trend.quantile is None else f"quantile_{trend.quantile:g}"
+        for ending, values in (("", trend.estimates), ("_lower", trend.lower), ("_upper", trend.upper)):
+            columns[name + ending] = np.repeat(values, rows)
+    return columns
