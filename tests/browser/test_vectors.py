@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,6 +25,7 @@ from untrackable.encodings.categories import Categories
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.errors import CampaignError
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
@@ -334,6 +336,13 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
         "valid  ": text.replace('["1/2","1/2"]', '["1/2","2/3"]'),
         "valid   ": text.replace('["1/2","1/2"]', "2"),
     }
+    ends = re.search(r'"high":\d+,"low":\d+', text)
+    assert ends is not None
+    for place, (high, low) in enumerate((("0", "5"), ("-1", "0"), ("3", "3"), ('"3"', "0"), ("3", '"0"'))):
+        broken = text.replace(ends[0], f'"high":{high},"low":{low}')
+        wrong["the encoding" + " " * place] = broken
+        with pytest.raises(CampaignError):
+            Campaign.from_bytes(broken.encode())
     tasks = [*(each.to_bytes().decode() for each in good), *bad.values(), *wrong.values()]
     found = ask(program, [{"task": "problem", "campaign": each} for each in tasks])
     assert found[: len(good)] == [None] * len(good)

@@ -263,6 +263,8 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             replaced(CHOICES, '"type":"choices"', '"type":"chosen"'),
             replaced(CHOICES, '"names":["search"', '"more":1,"names":["search"'),
             replaced(RECORD, '"type":"buckets"', '"type":"discovered-strings"'),
+            replaced(MEAN, '"high":100,"low":0', '"high":0,"low":100'),
+            replaced(MEAN, '"high":100,"low":0', '"high":0,"low":0'),
         ],
         "does not know the mechanism": [
             text_of(coins),

@@ -53,12 +53,26 @@ GIVES = {
     "audit": "json export plot html",
     "compare": "json export plot html",
     "audit-file": "json export plot",
-    "audit-client": "json export",
+    "audit-client": "json export plot",
     "plan": "json export plot html",
     "simulate": "json",
     "paper": "json export plot",
 }
-"""What each command gives of its result. Those without --export have no table as their answer."""
+"""What each command gives of its result."""
+
+WITHOUT = {
+    "It makes or changes something, and its answer is one line.": (
+        "campaign new", "campaign directory", "answer", "send", "policy set", "manage add", "manage publish",
+        "manage close", "manage end", "manage delete", "keys new", "keys revoke", "gateway new", "gateway revoke",
+    ),
+    "It shows one document or one account, which is no table.": (
+        "campaign show", "campaign verify", "policy show", "gateway show",
+    ),
+    "It writes reports or sums, of which `estimate` makes a table and a picture.": ("export", "simulate"),
+    "It runs until somebody stops it.": ("serve", "relay"),
+    "Its table is a list of names, and there is nothing to draw.": ("manage list", "keys list"),
+}  # fmt: skip
+"""Why commands have no --plot. Those of the last reason have --export, the others have not."""
 
 LONG = (
     "demo", "estimate", "discover", "rappor-decode", "audit", "compare", "audit-file", "audit-client", "plan",
@@ -91,6 +105,16 @@ def options(command: click.Command) -> dict[str, click.Option]:
 
 def test_the_table_has_every_command() -> None:
     assert sorted(GIVES) == sorted(COMMANDS), "say in GIVES what the new command gives"
+
+
+def test_commands_that_answer_give_everything_or_there_is_a_reason() -> None:
+    excused = [name for names in WITHOUT.values() for name in names]
+    assert len({*excused}) == len(excused)
+    lists = [*WITHOUT.values()][-1]
+    for name, gives in GIVES.items():
+        assert "json" in gives
+        assert ("plot" not in gives) == (name in excused), name
+        assert ("export" not in gives) == (name in excused and name not in lists), name
 
 
 @pytest.mark.parametrize("name", COMMANDS)

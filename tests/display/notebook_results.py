@@ -16,6 +16,7 @@ from untrackable import (
     NoisyInnerProduct,
     Rappor,
     audit,
+    audit_client,
     audit_file,
     compare,
     plan,
@@ -31,6 +32,7 @@ from untrackable.theory.experiment import Experiment
 DECK = Deck(bits=2, slots=9, eps_report=2.0)
 NAMES = Categories(names=["<b>one</b>", "two & three", "$four$ and a name that is far too long for a bar"])
 MEMOIZED = Memoized(NoisyInnerProduct(bits=2, eps=2.0))
+_COINS = np.random.default_rng(1)
 RAPPOR = Rappor(bloom_bits=16, hashes=2, cohorts=8, p=0.25, q=0.75, f=0.25)
 
 TABLES = (
@@ -41,6 +43,7 @@ TABLES = (
     "no plan",
     "together",
     "file",
+    "client",
     "decoded",
     "share trend",
     "median",
@@ -94,6 +97,12 @@ def _file() -> Any:
     return audit_file(pa.Table.from_pylist(rows))
 
 
+def _flipping(value: int) -> Any:
+    """A client that keeps its value, or in one of four cases the other one, for all its reports."""
+    kept = value ^ (_COINS.random() < 0.25)
+    return lambda: kept
+
+
 def _decoded() -> Any:
     names = [f"string {i}" for i in range(12)]
     return decode(RAPPOR, collected(RAPPOR, zipf(names, 4000, np.random.default_rng(1)), 1), names)
@@ -120,6 +129,7 @@ _MADE: dict[str, Any] = {
     ),
     "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
     "file": _file,
+    "client": lambda: audit_client(_flipping, [0, 1], reports=3, clients=64, claimed_eps=9.0),
     "decoded": _decoded,
     "discovered": _discovered,
     "estimate": lambda: result("answer").best,

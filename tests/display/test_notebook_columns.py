@@ -95,6 +95,15 @@ def test_an_audited_file_has_a_row_for_each_attack() -> None:
     assert by_rounds["advantage_sampled"] == audit.attendance.tracking.sampled
 
 
+def test_an_audited_client_has_a_row_for_each_measure() -> None:
+    audit, rows = result("client"), result("client").to_arrow().to_pylist()
+    assert [row["what"] for row in rows] == ["eps", "eps", "tracking_advantage", "guessed", "guessed"]
+    assert [row["reports"] for row in rows] == [3, 1, 3, 3, 1]
+    assert rows[0]["claimed"] == 9.0
+    assert rows[1]["claimed"] is None
+    assert rows[3]["sampled"] == audit.recovered.sampled
+
+
 def test_worlds_have_the_curve_of_delta() -> None:
     for name in ("experiment", "upper", "infinite"):
         pair = result(name)

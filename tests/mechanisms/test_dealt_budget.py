@@ -12,6 +12,7 @@ from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.ordered_catalogue import ORDERED
 from untrackable.mechanisms.tables_catalogue import TABLES
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget, dealt_for_crowd, with_eps
@@ -52,10 +53,17 @@ def test_a_crowd_allows_more() -> None:
     assert 0 < spent.lower <= spent.upper <= 1e-6
 
 
-@pytest.mark.parametrize("set_for_crowd", [crowd_settings.deck, TABLES["views"].for_budget])
-def test_a_client_without_the_engine_confirms_what_is_set_for_a_crowd(set_for_crowd: Any) -> None:
+@pytest.mark.parametrize(("people", "reports"), [(2_000, 1), (100_000, 4)])
+@pytest.mark.parametrize(
+    "set_for_crowd",
+    [crowd_settings.deck, *(each.for_budget for each in (TABLES["views"], ORDERED["views"], ORDERED["one-bit"]))],
+)
+def test_a_client_without_the_engine_confirms_what_is_set_for_a_crowd(
+    set_for_crowd: Any, people: int, reports: int
+) -> None:
     """Such as the one for web pages. Its sums are much coarser than the engine's if few rounds are loud."""
-    crowd, single = CrowdBudget(eps=2.2, delta=1e-8, people=100_000), ((0,), (1,), (2,))
-    budget = Budget(values=8, eps=math.inf, reports=4, people=crowd.people, crowd=crowd, views=single, shown=single)
+    crowd, single = CrowdBudget(eps=2.2, delta=1e-8, people=people), ((0,), (1,), (2,))
+    asked: dict[str, Any] = {"views": single, "shown": single, "want": "mean"}
+    budget = Budget(values=8, eps=math.inf, reports=reports, people=crowd.people, crowd=crowd, **asked)
     law = set_for_crowd(budget).integer_crowd(people=crowd.people)
     assert 1e-10 < law.delta(crowd.eps) <= crowd.delta

@@ -41,7 +41,7 @@ function atMostOne(texts: string[]): boolean {
 /** Refuse an encoding or a mechanism that this client does not know, or that is not valid. */
 function checkAnswers({ encoding, mechanism: made }: Campaign): undefined {
   const values = valuesOf(encoding);
-  need(values, "this client does not know the encoding");
+  need(values && values > 1n, "this client does not know the encoding");
   need(made && keys(made) == FIELDS[made.mechanism], "this client does not know the mechanism");
   need(
     within(made.eps_report, 2.2e-19, Number.MAX_VALUE) &&

@@ -12,14 +12,14 @@ const FIELDS: Record<string, string> = {
 /** The names of a part's fields, in order. */
 export const keys = (part: any) => Object.keys(part ?? {}).join();
 
-/** The number of values of an encoding; nothing if this client does not know it. */
+/** The number of values of an encoding; nothing if this client does not know it, or no number is in its range. */
 export function valuesOf(encoding: any): bigint | undefined {
   const { type, version, bits, names, unknown, edges, high, low, below, above } = encoding ?? {};
   if (version != 1 || !FIELDS[type]?.split("|").includes(keys(encoding))) return;
   if (type == "bit") return 2n;
   if (bits) return 1n << BigInt(bits);
-  const inside = edges ? edges.length - 1 : high - low + 1;
-  return BigInt(
-    names ? names.length + +(unknown == "other") : inside + +(below == "separate") + +(above == "separate"),
-  );
+  if (names) return BigInt(names.length + +(unknown == "other"));
+  const [first, last] = edges ? [1, edges.length - 1] : [low, high];
+  if ([first, last].every(Number.isSafeInteger) && first <= last)
+    return BigInt(last - first + 1 + +(below == "separate") + +(above == "separate"));
 }

@@ -14,8 +14,8 @@ interface Attribute {
 /** The number of bits of an encoding of single values. */
 function bitsOf(encoding: any): number {
   const values = valuesOf(encoding);
-  need(values, "this client does not know the encoding");
-  return values > 1n ? (values - 1n).toString(2).length : 0;
+  need(values && values > 1n, "this client does not know the encoding");
+  return (values - 1n).toString(2).length;
 }
 
 /** The number of values of any encoding; documents that are not valid are refused. */

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     help="Random seed that picks the test clients.",
 )
 @click.option("--check", is_flag=True, help="Fail if a claim is refuted or randomness is shared.")
-@result_options("export")
+@result_options("export", "plot")
 def audit_client(
     where: str,
     values: tuple[str, ...],
@@ -81,14 +81,15 @@ def audit_client(
     held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
     from untrackable.auditing.evidence import client_audit
     from untrackable.display.client_audit_words import verdict
-    from untrackable.display.evidence_table import client_audit_columns
+    from untrackable.display.notebook_columns import columns_of
 
     with one_line_errors(), progress() as show, contextlib.redirect_stdout(sys.stderr):
         found = client_audit.audit_client(factory, held, reports=reports, progress=show, **options)
     output.give(
         words=lambda: _print(where, found),
         data=lambda: {**found.as_dict(), "verdict": " ".join(verdict(found))},
-        columns=lambda: client_audit_columns(found),
+        columns=lambda: columns_of(found),
+        draw=lambda path: found.plot(path, force=True),
     )
     if check and (found.refuted or found.shares_randomness):
         sys.exit(1)
@@ -127,7 +128,7 @@ def _print(where: str, found: ClientAudit) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.display.client_audit_words import verdict
+    from untrackable.display.client_audit_words import COLUMNS, cells, measures, verdict
 
     console = Console(highlight=False)
     console.print(
@@ -135,21 +136,11 @@ def _print(where: str, found: ClientAudit) -> None:
         f"{found.reports} reports from each client\n"
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in ("", "lower", "sampled", "claimed", "by"):
+    for title in COLUMNS:
         number = title in ("lower", "sampled", "claimed")
         table.add_column(title, justify="right" if number else "left", no_wrap=title != "by")
-    for name, eps, claim in (
-        (f"eps, {found.reports} reports", found.eps, found.claimed_eps),
-        ("eps, one report", found.eps_one, found.claimed_eps_one),
-    ):
-        table.add_row(name, f"{eps.lower:.3f}", f"{eps.sampled:.3f}", _claim(claim), eps.score)
-    tracking = found.tracking
-    table.add_row("tracking advantage", f"{tracking.lower:.3f}", f"{tracking.sampled:.3f}", "", tracking.similarity)
-    for name, share in (
-        (f"guessed, {found.reports} reports", found.recovered),
-        ("guessed, one report", found.recovered_one),
-    ):
-        table.add_row(name, f"{share.lower:.3f}", f"{share.sampled:.3f}", "", f"a guess: {found.chance:.3f}")
+    for measure in measures(found):
+        table.add_row(*cells(measure))
     console.print(table)
     for name, test in (("something stays the same", found.persistence), ("randomness is shared", found.sharing)):
         answer = "yes" if test.found else "not found"
@@ -160,7 +151,3 @@ def _print(where: str, found: ClientAudit) -> None:
     for sentence in verdict(found):
         console.print(f"  {sentence}", soft_wrap=not console.is_terminal)
     console.print()
-
-
-def _claim(claim: float | None) -> str:
-    return "" if claim is None else f"{claim:.3f}"

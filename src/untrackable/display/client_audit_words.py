@@ -1,11 +1,65 @@
 """The audit of a client as a black box, in plain words."""
 
+import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from untrackable.auditing.evidence.attack_bounds import Epsilon
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.brackets import at_least
 from untrackable.display.numbers import all_of
+
+
+class Measure(NamedTuple):
+    """A number that was found: at least `lower`, with the audit's confidence; `sampled` is what was seen.
+
+    `claimed` is what was claimed of it, and `by` the attack that found it, or a guess to compare it with.
+    """
+
+    what: str
+    reports: int
+    lower: float
+    sampled: float
+    claimed: float | None
+    by: str
+
+    @property
+    def name(self) -> str:
+        """What it is, and of how many reports."""
+        if self.what == "tracking advantage":
+            return self.what
+        return f"{self.what}, {'one report' if self.reports == 1 else f'{self.reports} reports'}"
+
+
+def measures(found: ClientAudit) -> list[Measure]:
+    """All numbers, in the order of their table."""
+    count, guess = found.reports, f"a guess: {found.chance:.3f}"
+    eps, one, tracking = found.eps, found.eps_one, found.tracking
+    return [
+        Measure("eps", count, eps.lower, eps.sampled, found.claimed_eps, eps.score),
+        Measure("eps", 1, one.lower, one.sampled, found.claimed_eps_one, one.score),
+        Measure("tracking advantage", count, tracking.lower, tracking.sampled, None, tracking.similarity),
+        Measure("guessed", count, found.recovered.lower, found.recovered.sampled, None, guess),
+        Measure("guessed", 1, found.recovered_one.lower, found.recovered_one.sampled, None, guess),
+    ]
+
+
+COLUMNS = ("", "lower", "sampled", "claimed", "by")
+
+
+def cells(measure: Measure) -> tuple[str, ...]:
+    """A row of the table under `COLUMNS`."""
+    claim = "" if measure.claimed is None else f"{measure.claimed:.3f}"
+    sampled = "∞" if math.isinf(measure.sampled) else f"{measure.sampled:.3f}"
+    return measure.name, at_least(measure.lower, 4), sampled, claim, measure.by
+
+
+def title(found: ClientAudit) -> str:
+    """What was found, in one line."""
+    return (
+        f"eps of {found.reports} reports is at least {at_least(found.eps.lower, 3)}, the tracking advantage at "
+        f"least {at_least(found.tracking.lower, 3)} (lower, {_confidence(found)})"
+    )
 
 
 def verdict(found: ClientAudit) -> list[str]:

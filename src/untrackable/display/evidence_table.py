@@ -1,9 +1,8 @@
-"""What audits of recorded reports and of black boxes found, as columns."""
+"""What audits of recorded reports found, as columns."""
 
 from typing import Any
 
 from untrackable.auditing.confidence import Share
-from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 
 
@@ -31,22 +30,3 @@ def taken_for_one(found: FileAudit) -> list[tuple[str, str, Share]]:
         for by, result in tried
         for whose, share in (("one person", result.same), ("two people", result.different))
     ]
-
-
-def client_audit_columns(found: ClientAudit) -> dict[str, list[Any]]:
-    """One row for each measure: at least `lower`, with the confidence `level`; `sampled` is what was seen."""
-    rows: list[tuple[str, int, Any, float | None]] = [
-        ("eps", found.reports, found.eps, found.claimed_eps),
-        ("eps", 1, found.eps_one, found.claimed_eps_one),
-        ("tracking_advantage", found.reports, found.tracking, None),
-        ("guessed", found.reports, found.recovered, None),
-        ("guessed", 1, found.recovered_one, None),
-    ]
-    return {
-        "what": [what for what, *_ in rows],
-        "reports": [reports for _, reports, *_ in rows],
-        "lower": [float(result.lower) for *_, result, _ in rows],
-        "sampled": [float(result.sampled) for *_, result, _ in rows],
-        "claimed": [claim for *_, claim in rows],
-        "level": [found.level for _ in rows],
-    }

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from untrackable import strict_json
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket
 from untrackable.discovery.discovered import Discovered, FoundString
-from untrackable.display import audit_words
+from untrackable.display import audit_words, client_audit_words
 from untrackable.display.delta_curve import delta_curve
 from untrackable.display.numbers import known_ends
 from untrackable.estimation.ordered_values import Distribution
@@ -78,6 +79,19 @@ def _(audit: FileAudit) -> Columns:
         "level": _floats(each.level for each in found),
         "one_person_recognised_sampled": _floats(each.same.sampled for each in found),
         "two_taken_for_one_sampled": _floats(each.different.sampled for each in found),
+    }
+
+
+@columns_of.register
+def _(audit: ClientAudit) -> Columns:
+    rows = client_audit_words.measures(audit)
+    return {
+        "what": _texts(row.what.replace(" ", "_") for row in rows),
+        "reports": _counts(row.reports for row in rows),
+        "lower": _floats(row.lower for row in rows),
+        "sampled": _floats(row.sampled for row in rows),
+        "claimed": _floats(row.claimed for row in rows),
+        "level": _floats(audit.level for _ in rows),
     }
 
 

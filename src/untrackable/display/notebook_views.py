@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.brackets import Bracket, at_least
 from untrackable.discovery.discovered import Discovered
 from untrackable.display import (
     audit_words,
+    client_audit_words,
     comparison_words,
     decoded_words,
     file_audit_words,
@@ -104,6 +106,13 @@ def _(audit: FileAudit) -> View:
         words = f"no way to follow {audit.people:,} people was found"
     headings = ("people are followed by", f"advantage, at least ({surely})", "sampled", "how")
     return View(words, file_audit_words.verdict(audit), headings, rows)
+
+
+@view.register
+def _(audit: ClientAudit) -> View:
+    rows = [client_audit_words.cells(row) for row in client_audit_words.measures(audit)]
+    told = client_audit_words.verdict(audit)
+    return View(client_audit_words.title(audit), told, client_audit_words.COLUMNS, rows)
 
 
 @view.register

@@ -5,10 +5,12 @@ from functools import singledispatch
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
+from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
 from untrackable.discovery.discovered import Discovered
 from untrackable.display.audit_figure import audit_picture
+from untrackable.display.client_audit_figure import client_audit_picture
 from untrackable.display.comparison_figure import comparison_picture
 from untrackable.display.decoded_figure import decoded_picture
 from untrackable.display.discovered_figure import discovered_picture
@@ -42,6 +44,11 @@ def _(result: Audit, top: int) -> Picture:
 @picture_of.register
 def _(result: FileAudit, top: int) -> Picture:
     return file_audit_picture(result)
+
+
+@picture_of.register
+def _(result: ClientAudit, top: int) -> Picture:
+    return client_audit_picture(result)
 
 
 @picture_of.register

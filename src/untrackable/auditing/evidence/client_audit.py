@@ -18,11 +18,12 @@ from untrackable.auditing.evidence.attack_bounds import (
 from untrackable.auditing.evidence.report_streams import Factory, Streams, collect
 from untrackable.auditing.evidence.sign_tests import SignTest, identical, persistence, sharing
 from untrackable.auditing.evidence.similarities import halves
+from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientAudit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ClientAudit(NotebookTable):
     """The result of `audit_client`. Each bound is a lower bound and holds with confidence `level`.
 
     `eps` is about all reports of a client, `eps_one` about its first. `tracking` compares the first half of its
