@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from untrackable.planning.ways_to_ask import Compared
 
 
+_PAGE = "computing the page"
+_STEPS = {"planning": 1.0, _PAGE: 3.0}
+"""The steps of a plan with a page, and their relative sizes."""
 _GRIDS = 0.8
 """The share of a page's work that goes to the plans of its sliders."""
 
@@ -155,9 +158,8 @@ def plan(
         except (TypeError, ValueError) as error:
             names = ("encoding", "places", "recognition", *demands)
             raise click.ClickException(_as_options(str(error), names)) from None
-        with progress() as show:
-            show("planning")
-            found = solve(goals=goals)
+        with progress(_STEPS if output.html is not None else {}) as show:
+            found = solve(goals=goals, progress=lambda what, done: show("planning", done))
             page = _page(found, again, show) if output.html is not None else ""
     output.give(
         words=lambda: _print(found, again),
@@ -176,7 +178,7 @@ def _page(found: Plan, again: list[str], show: ShowProgress) -> str:
     return plan_page(
         found,
         again,
-        progress=lambda what, done: show("computing the page", None if done is None else _GRIDS * done),
+        progress=lambda what, done: show(_PAGE, None if done is None else _GRIDS * done),
     )
 
 

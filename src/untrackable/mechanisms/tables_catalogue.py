@@ -33,6 +33,7 @@ _BETA = 0.05
 """The probability with which an error may exceed its radius, where the budget has none."""
 _KEPT_BACK = 0.01
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
+_NOISIER = "Its reports get noisier with every round, and that is not planned for a crowd."
 _MANY = 64
 """Beyond this many views, only answers of one bit are tried: wider ones would take too long."""
 
@@ -177,8 +178,6 @@ def _in_crowd(bases_of: BasesOf) -> Callable[[Budget], Mechanism]:
 
 def _fading(budget: Budget) -> Mechanism:
     """Reports about the tables that are asked for, noisier with every round, so that there is no last one."""
-    if budget.crowd is not None:
-        raise Unsuitable("crowd", "Its reports get noisier with every round, and that is not planned for a crowd.")
     return Faded(local=_asked(budget)[0][-1], eps=budget.eps, delta=budget.delta)
 
 
@@ -224,7 +223,7 @@ TABLES: dict[str, Entry] = {
         _entry("views", _asked, quick=True),
         _entry("groups", _grouped, quick=False),
         _entry("whole", _whole, quick=False),
-        Entry("fading-views", Faded, _fading, "constant", set_for_crowd=_fading, most_values=None, tuned=True),
+        Entry("fading-views", Faded, _fading, "constant", no_crowd=_NOISIER, most_values=None, tuned=True),
     )
 }
 """The mechanisms that plans offer for questions with several answers at once.

@@ -22,6 +22,7 @@ from untrackable.planning.forecast import errors, people_needed, pooling_needed
 from untrackable.planning.goals import USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
+from untrackable.planning.planned_work import ATTENDANCE, BEST, NEEDED, PROMISES, RECORD, PlannedWork, set_work
 from untrackable.planning.plans import Option, option
 from untrackable.planning.question_record import AsRecord, as_record
 from untrackable.planning.rounding import counted, shown_up
@@ -137,26 +138,34 @@ def plan_together(
         **shared,
     }
     goals = {name: _goals(name, demands, shared, common) for name, demands in questions.items()}
-    progress("attendance", 0.0)
+    work = PlannedWork(progress, set_work(list(goals.values()), limited_alone=budget.eps is not None))
+    work.begin("attendance")
+    together = answered_together(list(goals.values()))
+    work.did("attendance", ATTENDANCE)
     salt = secrets.token_bytes(SHORTEST_SALT)
     asked: list[Asked] = []
-    for name, answered in zip(goals, answered_together(list(goals.values())), strict=True):
-        progress(name, (len(asked) + 1) / (many + 2))
+    for name, answered in zip(goals, together, strict=True):
         asked.append(Asked.best(name, answered, budget, even_part(budget.whole, many), salt))
-    progress("budget", 1 - 1 / (many + 2))
+        work.did(name, BEST)
     record = as_record(goals, budget)
+    work.did("budget", RECORD)
     try:
-        needed = [_needed_eps(question) for question in asked]
-        parts = _divided(asked, needed, budget)
+        needed = []
+        for question in asked:
+            needed.append(_needed_eps(question))
+            work.did(question.name, NEEDED if question.goals.error else 0.0)
+        parts = _divided(asked, needed, budget, work)
     except NoPlan as reason:
         raise NoPlan(f"{reason}{_record_helps(record, goals)}") from None
     joint = joint_account(asked, parts)
     _check_accepted(joint, budget, recognition)
-    made = (
-        _part(question, part, need, _alone(question, goals[question.name]))
-        for question, part, need in zip(asked, parts, needed, strict=True)
-    )
-    return QuestionSet(tuple(made), budget, recognition, *_spent(joint, budget), joint.recognition(), record)
+    spent = _spent(joint, budget)
+    made: list[Part] = []
+    for question, part, need in zip(asked, parts, needed, strict=True):
+        work.begin(question.name)
+        made.append(_part(question, part, need, _alone(question, goals[question.name])))
+        work.did(question.name, PROMISES)
+    return QuestionSet(tuple(made), budget, recognition, *spent, joint.recognition(), record)
 
 
 def _spent(joint: JointAccount, budget: SharedBudget) -> tuple[float, float]:
@@ -247,14 +256,16 @@ def _inaccurate(question: Asked, part: float, wanted: float, when: str = "") -> 
     return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. What helps: {helped}.")
 
 
-def _divided(asked: Sequence[Asked], needed: Sequence[float | None], budget: SharedBudget) -> list[float]:
+def _divided(
+    asked: Sequence[Asked], needed: Sequence[float | None], budget: SharedBudget, work: PlannedWork
+) -> list[float]:
     """The eps of each question. `NoPlan` if the budget is too small for them together."""
     demanding = [question for question, need in zip(asked, needed, strict=True) if need is not None]
     needs = [need for need in needed if need is not None]
     if len(needs) == len(asked):
-        parts = largest_parts(asked, needs, [None] * len(asked), budget)
+        parts = largest_parts(asked, needs, [None] * len(asked), budget, work)
     else:
-        parts = largest_parts(asked, [budget.whole] * len(asked), needed, budget)
+        parts = largest_parts(asked, [budget.whole] * len(asked), needed, budget, work)
     if parts is None or any(part < need for part, need in zip(parts, needed, strict=True) if need is not None):
         raise _too_much(demanding, needs, budget)
     found = zip(asked, parts, [question.goals.error or USABLE_ERROR for question in asked], strict=True)
@@ -271,7 +282,8 @@ def _too_much(asked: Sequence[Asked], needs: Sequence[float], budget: SharedBudg
         f"the errors that are asked for need {name} {at_most(together, 3)} together (upper), and the budget is "
         f"{name} {budget.whole:g}."
     )
-    parts = largest_parts(asked, needs, [None] * len(asked), budget) if len(asked) > 1 else None
+    none = [None] * len(asked)
+    parts = largest_parts(asked, needs, none, budget, PlannedWork()) if len(asked) > 1 else None
     if parts is None:
         return NoPlan(f"{told} Ask for larger errors, more people, fewer rounds or fewer questions.")
     found = zip(asked, parts, strict=True)
