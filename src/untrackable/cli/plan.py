@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _PAGE = "computing the page"
-_STEPS = {"planning": 1.0, _PAGE: 3.0}
+_STEPS = {"planning": 1.0, _PAGE: 7.0}
 """The steps of a plan with a page, and their relative sizes."""
 _GRIDS = 0.8
 """The share of a page's work that goes to the plans of its sliders."""
@@ -57,7 +57,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
 @click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
 @click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
-@click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps to solve for.")
+@click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps a plan chooses.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
 @click.option(
     "--observer",
@@ -106,7 +106,7 @@ def plan(
 
     By default nobody has to be trusted. With --observer crowd, or --crowd-eps, a relay hides who sends which
     report, and must not work with the collector: reports may then be far louder. --eps is a limit in case they do
-    work together.
+    work together, 4 unless it is given.
 
     Answers may be numbers in order. With --want quantiles, --error is that of the share of people at or below a
     number; with --want mean it is a share of the range of numbers.

@@ -9,7 +9,7 @@ from untrackable.mechanisms.attended_tracking import integer_recognition
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.planning.crowd_view import in_crowd
-from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, Goals
 from untrackable.planning.participation import recognised
 from untrackable.planning.rounding import rounded_up
 from untrackable.planning.separate_campaigns import SeparateCampaigns
@@ -60,10 +60,9 @@ def separate_drafts(goals: Goals, found: SeparateCampaigns) -> dict[str, Campaig
     for (name, encoding), deck in zip(parts, found.decks([part.asked is None for _, part in parts]), strict=True):
         own = goals.replace(encoding=encoding, participation=found.participation, reports=None, error=None)
         hidden = in_crowd(deck, own).eps
+        own = own.replace(eps=min(_alone_eps(own, deck), LARGEST_EPS))
         if goals.crowd_eps is not None and hidden is not None:
-            own = own.replace(crowd_eps=rounded_up(hidden.upper * _CROWD_MARGIN, 3), eps=None)
-        elif goals.crowd_eps is None:
-            own = own.replace(eps=_alone_eps(own, deck))
+            own = own.replace(crowd_eps=rounded_up(hidden.upper * _CROWD_MARGIN, 3))
         drafts[name] = draft(own, deck, b"")
     return drafts
 
@@ -76,7 +75,7 @@ def _crowd(goals: Goals) -> CrowdGuarantee | None:
 
 
 def _alone_eps(goals: Goals, mechanism: Mechanism) -> float:
-    """What is declared where no limit was asked for: rounded up to what clients can confirm, in whole numbers."""
+    """What is declared of one of several campaigns: rounded up to what clients can confirm, in whole numbers."""
     rounds = goals.rounds if isinstance(goals.rounds, int) else None
     privacy = mechanism.privacy(reports=rounds, values=goals.secret, participation=goals.answered)
     declared = rounded_up(privacy.gamma(goals.delta).upper, 3)

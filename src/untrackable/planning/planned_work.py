@@ -59,9 +59,8 @@ def ways_work(goals: Goals) -> float:
     return 0.0 if goals.asked is None or len(goals.asked.views) == 1 else _WAYS
 
 
-def set_work(questions: Sequence[Goals], *, limited_alone: bool) -> float:
-    """The units of dividing one budget among several questions: alone, in a crowd, or with both limits."""
-    crowded = questions[0].crowd_eps is not None
-    steps = _STEPS * (STEP if limited_alone else CROWD_STEP) + (CROWD_STEP if crowded and limited_alone else 0.0)
+def set_work(questions: Sequence[Goals]) -> float:
+    """The units of dividing one budget among several questions. The limit in a crowd is mostly kept anyway."""
+    steps = _STEPS * STEP + (0.0 if questions[0].crowd_eps is None else CROWD_STEP)
     needed = NEEDED * sum(goals.error is not None for goals in questions)
     return ATTENDANCE + RECORD + needed + (BEST + steps + PROMISES) * len(questions)

@@ -19,13 +19,13 @@ from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.errors import NoPlan
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.planning.forecast import errors, people_needed, pooling_needed
-from untrackable.planning.goals import USABLE_ERROR, Goals
+from untrackable.planning.goals import LARGE_EPS, USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
 from untrackable.planning.planned_work import ATTENDANCE, BEST, NEEDED, PROMISES, RECORD, PlannedWork, set_work
 from untrackable.planning.plans import Option, option
 from untrackable.planning.question_record import AsRecord, as_record
-from untrackable.planning.rounding import counted, shown_up
+from untrackable.planning.rounding import counted
 from untrackable.planning.shared_attendance import answered_together
 from untrackable.planning.shared_budget import Asked, SharedBudget, even_part, joint_account, largest_parts
 from untrackable.planning.solved_goals import Solved
@@ -96,9 +96,8 @@ class QuestionSet:
     def policy(self) -> dict[str, float]:
         """The limits that a client's policy must have at least, to accept all of the campaigns."""
         budget, crowded = self.budget, self.budget.crowd_eps is not None
-        alone = shown_up(self.spent_eps) if budget.eps is None else budget.eps
         return {
-            "eps": alone,
+            "eps": budget.eps,
             "delta": budget.delta,
             "recognition": self.recognition,
             "crowd_eps": budget.whole,
@@ -124,7 +123,7 @@ def plan_together(
     accuracy. If all have an error, the rest makes all of them more accurate. Reports can never be linked.
 
     The budget is `eps`, 1 unless it is given. With `crowd_eps`, that is divided, and all questions rely on a relay;
-    `eps` is then a limit for all of them together if relay and collector work together, if it is given.
+    `eps` is then a limit for all of them together if relay and collector work together, 4 unless it is given.
 
     Example: plan_together({"smoking": {"values": 2}, "colour": {"values": 8}}, people=10**8, rounds=52)
     """
@@ -138,7 +137,7 @@ def plan_together(
         **shared,
     }
     goals = {name: _goals(name, demands, shared, common) for name, demands in questions.items()}
-    work = PlannedWork(progress, set_work(list(goals.values()), limited_alone=budget.eps is not None))
+    work = PlannedWork(progress, set_work(list(goals.values())))
     work.begin("attendance")
     together = answered_together(list(goals.values()))
     work.did("attendance", ATTENDANCE)
@@ -169,9 +168,8 @@ def plan_together(
 
 
 def _spent(joint: JointAccount, budget: SharedBudget) -> tuple[float, float]:
-    """What all campaigns together spend, alone and in a crowd. Declared guarantees add up at most."""
-    declared = sum(charged.campaign.guarantee.eps for charged in joint.charges)
-    alone = joint.spent_eps(budget.eps or declared, budget.delta)
+    """What all campaigns together spend, alone and in a crowd."""
+    alone = joint.spent_eps(budget.eps, budget.delta)
     if budget.crowd_eps is None:
         return alone, alone
     return alone, joint.spent_crowd_eps(budget.crowd_eps, budget.crowd_delta)
@@ -184,7 +182,7 @@ def _budget(eps: float | None, delta: float, crowd_eps: float | None, crowd_delt
     )
     if crowd_eps is None:
         return SharedBudget(_checked_eps("eps", 1.0 if eps is None else eps), delta, None, crowd_delta)
-    limit = None if eps is None else checks.epsilon("eps", eps)
+    limit = LARGE_EPS if eps is None else checks.epsilon("eps", eps)
     return SharedBudget(limit, delta, _checked_eps("crowd_eps", crowd_eps), crowd_delta)
 
 

@@ -38,10 +38,10 @@ class SharedBudget:
     """What all questions together may reveal, to somebody who knows whose reports are whose.
 
     With `crowd_eps`, the budget is for a collector that does not know it, and `eps` is a limit for the case that
-    relay and collector work together; None if there is none.
+    relay and collector work together.
     """
 
-    eps: float | None
+    eps: float
     delta: float
     crowd_eps: float | None = None
     crowd_delta: float = 1e-6
@@ -49,20 +49,17 @@ class SharedBudget:
     @property
     def whole(self) -> float:
         """The eps that is divided."""
-        return self.crowd_eps or self.eps or 0.0
+        return self.eps if self.crowd_eps is None else self.crowd_eps
 
-    def demands(self, part: float) -> dict[str, float | None]:
+    def demands(self, part: float) -> dict[str, float]:
         """The privacy of a question that gets this part of the eps; of a limit, it gets the same share."""
         if self.crowd_eps is None:
             return {"eps": part}
-        limit = None if self.eps is None else rounded(self.eps * part / self.crowd_eps, _DIGITS, "down")
-        return {"crowd_eps": part, "eps": limit}
+        return {"crowd_eps": part, "eps": rounded(self.eps * part / self.crowd_eps, _DIGITS, "down")}
 
     def limits(self) -> list["Limit"]:
         """The limits that there are: alone, and in a crowd. What is quicker to compute comes first."""
-        found: list[Limit] = []
-        if (alone := self.eps) is not None:
-            found.append(Limit(STEP, lambda joint: _log_ratio(joint.delta(alone), self.delta)))
+        found = [Limit(STEP, lambda joint: _log_ratio(joint.delta(self.eps), self.delta))]
         if (hidden := self.crowd_eps) is not None:
             found.append(Limit(CROWD_STEP, lambda joint: _log_ratio(joint.crowd_delta(hidden), self.crowd_delta)))
         return found
