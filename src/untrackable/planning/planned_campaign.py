@@ -6,7 +6,7 @@ from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
 from untrackable.mechanisms.attended_tracking import integer_recognition
-from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.planning.crowd_view import in_crowd
 from untrackable.planning.goals import FOREVER, LARGEST_EPS, Goals
@@ -24,7 +24,7 @@ _TRIES, _COARSER = 20, 1.002
 _CROWD_MARGIN = 1.01
 """The factor by which the declared eps in a crowd is larger, so that a client can confirm it with coarser sums."""
 _MUCH = 1.1
-"""The factor by which whole numbers may exceed the engine."""
+"""The factor by which whole numbers may exceed the engine, or what is declared what is spent."""
 
 
 def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
@@ -39,7 +39,7 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
         mechanism=mechanism,
         rounds=None if goals.rounds == FOREVER else goals.rounds,
         guarantee=Guarantee(
-            eps=_alone_eps(goals, mechanism) if goals.eps is None else goals.eps,
+            eps=_declared_eps(goals, mechanism),
             delta=goals.delta,
             values=goals.secret,
             gamma=gamma,
@@ -74,10 +74,18 @@ def _crowd(goals: Goals) -> CrowdGuarantee | None:
     return CrowdGuarantee(eps=goals.crowd_eps, delta=goals.crowd_delta, people=goals.enrolled)
 
 
+def _declared_eps(goals: Goals, mechanism: Mechanism) -> float:
+    """The goals' eps. In a crowd that is a limit, and less is declared if the crowd asks for quieter reports."""
+    limit = goals.eps or LARGEST_EPS
+    if goals.crowd_eps is None or _privacy(goals, mechanism).delta(limit / _MUCH).upper > goals.delta:
+        return limit
+    return min(limit, _alone_eps(goals, mechanism))
+
+
 def _alone_eps(goals: Goals, mechanism: Mechanism) -> float:
-    """What is declared of one of several campaigns: rounded up to what clients can confirm, in whole numbers."""
+    """What the reports of a campaign spend alone, rounded up to what clients can confirm, in whole numbers."""
     rounds = goals.rounds if isinstance(goals.rounds, int) else None
-    privacy = mechanism.privacy(reports=rounds, values=goals.secret, participation=goals.answered)
+    privacy = _privacy(goals, mechanism)
     declared = rounded_up(privacy.gamma(goals.delta).upper, 3)
     for _ in range(_TRIES):
         law = mechanism.integer_privacy(
@@ -87,6 +95,12 @@ def _alone_eps(goals: Goals, mechanism: Mechanism) -> float:
             break
         declared = rounded_up(declared * _COARSER, 3)
     return declared
+
+
+def _privacy(goals: Goals, mechanism: Mechanism) -> Pair:
+    """What all reports reveal to somebody who knows whose they are."""
+    rounds = goals.rounds if isinstance(goals.rounds, int) else None
+    return mechanism.privacy(reports=rounds, values=goals.secret, participation=goals.answered)
 
 
 def _recognition(goals: Goals, mechanism: Mechanism, gamma: float, tracking_delta: float) -> float:

@@ -25,7 +25,7 @@ from untrackable.planning.planned_campaign import chosen_encoding, draft
 from untrackable.planning.planned_work import ATTENDANCE, BEST, NEEDED, PROMISES, RECORD, PlannedWork, set_work
 from untrackable.planning.plans import Option, option
 from untrackable.planning.question_record import AsRecord, as_record
-from untrackable.planning.rounding import counted
+from untrackable.planning.rounding import counted, shown_up
 from untrackable.planning.shared_attendance import answered_together
 from untrackable.planning.shared_budget import Asked, SharedBudget, even_part, joint_account, largest_parts
 from untrackable.planning.solved_goals import Solved
@@ -97,7 +97,7 @@ class QuestionSet:
         """The limits that a client's policy must have at least, to accept all of the campaigns."""
         budget, crowded = self.budget, self.budget.crowd_eps is not None
         return {
-            "eps": budget.eps,
+            "eps": min(budget.eps, shown_up(self.spent_eps)) if crowded else budget.eps,
             "delta": budget.delta,
             "recognition": self.recognition,
             "crowd_eps": budget.whole,
