@@ -148,9 +148,7 @@ def _unchanging(entry: Entry, goals: Goals) -> tuple[Change, ...]:
     return ()
 
 
-def _more_accurate(
-    entry: Entry, goals: Goals, reason: Unsuitable, *, eps_too: bool = True
-) -> tuple[Change, ...]:
+def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable, *, eps_too: bool = True) -> tuple[Change, ...]:
     if goals.unknown == "error":
         goals = goals.replace(error=USABLE_ERROR)
     asked = with_participation(entry, goals)
