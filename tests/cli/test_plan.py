@@ -95,7 +95,7 @@ def test_from_a_plan_to_a_campaign(words: str, tmp_path: Path) -> None:
     assert verified.exit_code == 0, verified.output
 
 
-IN_CROWD = ("--people", "100000", "--values", "16", "--rounds", "12", "--crowd-eps", "1")
+IN_CROWD = ("--people", "100000", "--values", "16", "--rounds", "12", "--crowd-eps", "1", "--eps", "64")
 
 
 def test_from_a_plan_for_a_crowd_to_a_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +132,8 @@ def test_a_plan_for_a_crowd_says_what_is_trusted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COLUMNS", "80")
     lines = run(*IN_CROWD)[1].splitlines()
     said = " ".join(" ".join(lines).split())
-    assert "all reports ever have eps at most 0.9899 (upper; at least 0.97" in said
-    assert "(exact) at delta = 1e-06, which is hardly any protection; no limit was asked for." in said
+    assert "all reports ever have eps at most 0.9361 (upper; at least 0.92" in said
+    assert "(exact) at delta = 1e-06, which is hardly any protection; the limit is 64." in said
     assert "by other answers at most 1;" not in said
     assert "mechanism eps alone crowd figure answered recognised followed" in [" ".join(x.split()) for x in lines]
     assert "  untrackable gateway new gateway.keys --json > gateway.json" in lines

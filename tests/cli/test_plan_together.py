@@ -254,7 +254,7 @@ def test_the_page_shows_the_file_that_it_plans() -> None:
 def test_questions_may_rely_on_a_crowd(tmp_path: Path) -> None:
     file, keys = tmp_path / "questions.toml", tmp_path / "gateway.json"
     keys.write_text(run("gateway", "new", str(tmp_path / "gateway.keys"), "--json").output, encoding="utf-8")
-    asked = "people = 2_000\ncrowd_eps = 1\nrecognition = 1.0\ngateway = 'gateway.json'\n"
+    asked = "people = 2_000\ncrowd_eps = 1\neps = 64\nrecognition = 1.0\ngateway = 'gateway.json'\n"
     for name, rounds in (("one", 1), ("two", 2)):
         asked += f"[questions.{name}]\nquestion = 'Is it {name}?'\nvalues = 2\nrounds = {rounds}\n"
     file.write_text(asked, encoding="utf-8")

@@ -34,7 +34,7 @@ def test_answers_go_through_the_relay(
     for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    found = plan(encoding=encoding, people=5_000, rounds=4, crowd_eps=0.5, one_network=True)
+    found = plan(encoding=encoding, people=5_000, rounds=4, crowd_eps=0.5, eps=64.0, one_network=True)
     asked = found.campaign().campaign(question="Which?", first_round=START, round_seconds=DAY, gateway=GATEWAY)
     monkeypatch.setattr(client_check, "_ENGINE", "no_such_module")
     assert client_check.recompute(asked).problems == ()

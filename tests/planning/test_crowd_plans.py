@@ -11,11 +11,13 @@ from untrackable.planning.goals import Goals
 from untrackable.planning.plans import Plan, plan
 
 ASKED = {"people": 20_000, "values": 4, "rounds": 12, "participation": Fraction(1, 4), "recognition": 1.0}
+LOUD = {"crowd_eps": 1.0, "eps": 64.0}
+"""Nothing but the crowd limits reports."""
 
 
 @pytest.fixture(scope="module")
 def crowd_plan() -> Plan:
-    return plan(**ASKED, crowd_eps=1.0)  # type: ignore[arg-type]
+    return plan(**ASKED, **LOUD)  # type: ignore[arg-type]
 
 
 def test_the_crowd_keeps_its_eps(crowd_plan: Plan) -> None:
@@ -39,6 +41,21 @@ def test_both_limits_are_kept(crowd_plan: Plan) -> None:
     assert best.error_upper > crowd_plan.recommended.error_upper
 
 
+def test_a_plan_does_not_choose_loud_reports_itself() -> None:
+    """If relay and collector work together, eps is at most 4 unless somebody asks for more."""
+    best = plan(people=200_000, values=2, rounds=12, crowd_eps=1.0, recognition=1.0).recommended
+    assert best is not None
+    assert best.everlasting.upper <= 4.0 * (1 + 1e-9)
+    assert best.goals.eps == 4.0
+
+
+def test_a_limit_that_the_crowd_does_not_reach_is_not_declared() -> None:
+    found = plan(people=300, values=2, rounds=40, crowd_eps=0.5, eps=64.0, error=0.9, recognition=1.0)
+    best = found.recommended
+    assert best is not None
+    assert best.everlasting.upper <= found.campaign().guarantee.eps < 1.1 * best.everlasting.upper < 32
+
+
 def test_louder_reports_break_the_crowd(crowd_plan: Plan) -> None:
     """What is kept back for clients is all that is left."""
     best = crowd_plan.recommended
@@ -52,7 +69,7 @@ def test_the_fewest_people(crowd_plan: Plan) -> None:
     best = crowd_plan.recommended
     assert best is not None
     asked = {**ASKED, "people": None, "error": best.error_upper}
-    found = plan(**asked, crowd_eps=1.0).recommended  # type: ignore[arg-type]
+    found = plan(**asked, **LOUD).recommended  # type: ignore[arg-type]
     assert found is not None
     assert found.goals.people is not None
     assert 0.97 * 20_000 <= found.goals.people <= 1.03 * 20_000
@@ -63,7 +80,7 @@ def test_the_most_rounds(crowd_plan: Plan) -> None:
     best = crowd_plan.recommended
     assert best is not None
     asked = {**ASKED, "rounds": None, "error": best.error_upper * 1.0001}
-    found = plan(**asked, crowd_eps=1.0).recommended  # type: ignore[arg-type]
+    found = plan(**asked, **LOUD).recommended  # type: ignore[arg-type]
     assert found is not None
     assert found.goals.rounds in (12, 13)
 
@@ -115,6 +132,8 @@ def test_goals_of_the_crowd() -> None:
     goals = Goals(people=1000, values=2, rounds=4, observer="crowd")
     assert goals.crowd_eps == 1.0
     assert goals.unknown == "error"
+    assert goals.eps == 4.0
+    assert Goals(people=1000, values=2, rounds=4, crowd_eps=1.0, largest_eps=6.0).eps == 6.0
     assert Goals(people=1000, values=2, rounds=4, crowd_eps=0.5).observer == "crowd"
     with pytest.raises(ValueError, match="people and error are missing: one of people, rounds and error"):
         Goals(values=2, rounds=4, crowd_eps=1.0)

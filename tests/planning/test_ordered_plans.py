@@ -158,7 +158,7 @@ def test_a_plan_becomes_a_campaign() -> None:
 
 def test_a_crowd_hides_views() -> None:
     """Loud and wide answers suit flat buckets. Plans say so up to thousands of them, and choose views for more."""
-    goals = Goals(people=10**6, values=64, rounds=12, crowd_eps=1.0, want="quantiles", recognition=1.0)
+    goals = Goals(people=10**6, values=64, rounds=12, crowd_eps=1.0, eps=64.0, want="quantiles", recognition=1.0)
     found = option_of("views", solve(ENTRIES["views"], goals))
     assert found.in_crowd.eps is not None
     assert 0.5 < found.in_crowd.eps.lower <= found.in_crowd.eps.upper <= 1
@@ -171,7 +171,9 @@ def test_a_crowd_hides_views() -> None:
 
 
 @pytest.mark.parametrize("want", ["quantiles", "mean", "frequencies"])
-@pytest.mark.parametrize("budget", [{"crowd_eps": 1.0}, {"eps": 6.0, "rounds": 1}, {"eps": 1.0}], ids=str)
+@pytest.mark.parametrize(
+    "budget", [{"crowd_eps": 1.0, "eps": 64.0}, {"eps": 6.0, "rounds": 1}, {"eps": 1.0}], ids=str
+)
 def test_the_width_suits_what_is_wanted(want: Any, budget: dict[str, Any]) -> None:
     """No other width of a deck's answers, set for the same budget, has a smaller error."""
     people = 5_000 if "crowd_eps" in budget else 50_000

@@ -63,7 +63,7 @@ SETS: dict[str, tuple[dict[str, dict[str, Any]], dict[str, Any]]] = {
     ),
     "two, in a crowd": (
         {"a": {"values": 2, "rounds": 1}, "b": {"values": 2, "rounds": 2}},
-        {"people": 2_000, "crowd_eps": 1.0, "recognition": 1.0},
+        {"people": 2_000, "crowd_eps": 1.0, "eps": 64.0, "recognition": 1.0},
     ),
 }
 GATEWAY = Gateway((GatewayKey(KeyConfig(1, bytes(range(32))).to_bytes(), 1),))
@@ -133,7 +133,7 @@ def test_a_slightly_larger_budget_is_refused_by_the_default_policy(tmp_path: Pat
 
 def test_in_a_crowd_a_limit_holds_if_relay_and_collector_work_together() -> None:
     questions, shared = SETS["two, in a crowd"]
-    limited, free = plan_together(questions, eps=6.0, **shared), planned("two, in a crowd")
+    limited, free = plan_together(questions, **{**shared, "eps": 6.0}), planned("two, in a crowd")
     assert free.spent_eps > 8
     assert 5.9 < limited.spent_eps <= 6
     assert limited.spent_crowd_eps < free.spent_crowd_eps <= 1

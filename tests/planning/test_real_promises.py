@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def planned(case: Case) -> Option:
-    budget: dict[str, Any] = {"crowd_eps": 1.0} if case.crowd else {"eps": 2.0}
+    budget: dict[str, Any] = {"crowd_eps": 1.0, "eps": 64.0} if case.crowd else {"eps": 2.0}
     goals = Goals(
         people=PEOPLE,
         encoding=HELD[case.held][0],

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[str, Goals]] = {
     "letters by views": ("views", goals_of(LETTERS)),
     "letters by chance": ("views", goals_of(LETTERS, participation="1/3")),
     "letters in groups": ("groups", goals_of(LETTERS)),
-    "letters in a crowd": ("groups", goals_of(LETTERS, eps=None, crowd_eps=1.0)),
+    "letters in a crowd": ("groups", goals_of(LETTERS, eps=64.0, crowd_eps=1.0)),
     "properties at once": ("whole", goals_of(PROPERTIES)),
     "words by views": ("views", goals_of(WORD)),
     "words by chance": ("views", goals_of(WORD, participation="1/3")),
@@ -283,7 +283,7 @@ def test_ways_are_compared_at_one_budget(small_plan: Plan) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "demands"),
-    [(WORD, {"eps": 2.0, "persistence": 3}), (SMALL, {"crowd_eps": 1.0, "one_network": True})],
+    [(WORD, {"eps": 2.0, "persistence": 3}), (SMALL, {"crowd_eps": 1.0, "eps": 64.0, "one_network": True})],
     ids=["record alone", "choices in a crowd"],
 )
 def test_one_client_answers_separate_campaigns_within_the_budget(
@@ -308,7 +308,12 @@ def test_one_client_answers_separate_campaigns_within_the_budget(
 def test_several_campaigns_are_recommended_where_they_are_better() -> None:
     """In a crowd that hides every report, each person may as well send one about every choice."""
     found = plan(
-        encoding=Choices(names=[f"{i}" for i in range(6)]), people=20_000, rounds=4, crowd_eps=1.0, recognition=1.0
+        encoding=Choices(names=[f"{i}" for i in range(6)]),
+        people=20_000,
+        rounds=4,
+        crowd_eps=1.0,
+        eps=64.0,
+        recognition=1.0,
     )
     assert found.separately
     compared = found.compared
@@ -344,7 +349,7 @@ def test_separate_campaigns_keep_their_error() -> None:
     [
         (SMALL, {"eps": 1.0, "participation": "1/7"}),
         (WORD, {"eps": 2.0, "changes": True}),
-        (SMALL, {"crowd_eps": 1.0, "one_network": True}),
+        (SMALL, {"crowd_eps": 1.0, "eps": 64.0, "one_network": True}),
         (WORD, {"crowd_eps": 1.0, "one_network": True}),
     ],
     ids=["choices by chance", "changing record", "choices in a crowd", "record in a crowd"],

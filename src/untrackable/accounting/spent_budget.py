@@ -4,10 +4,14 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from untrackable.theory.root_finding import falling_root
+
 _LARGEST = 64.0
 """Beyond this eps, nothing is left to protect."""
-_STEPS = 16
-"""How often the interval is halved: the answer is off by less than a thousandth of itself, to the safe side."""
+_SMALLEST = 1e-3
+"""What is spent is not resolved below this eps."""
+_CLOSE = 5e-4
+"""The answer is off by less than a thousandth of itself, to the safe side."""
 
 _SMALLEST_LEFT = 1e-3
 """Less than this part of a budget counts as nothing left."""
@@ -42,16 +46,19 @@ def spent_eps(delta_at: Callable[[float], float], allowed: float, delta: float) 
     `delta_at` gives the delta of all campaigns together at an eps, and falls as eps grows. If the eps that is
     `allowed` is enough, the answer is not above it.
     """
+
+    def excess(eps: float) -> float:
+        """It falls about as ln(1/eps), because ln(delta) is about -c·eps²."""
+        found = delta_at(eps)
+        return math.log(found / delta) / (2 * math.log(1 / delta)) if found else -math.inf
+
     end = allowed if delta_at(allowed) <= delta else max(allowed, _LARGEST)
-    low, high = math.log(1e-3), math.log(end)
-    if delta_at(end) > delta:
+    smallest = min(_SMALLEST, end)
+    try:
+        found = falling_root(excess, end, low=smallest, high=end, tolerance=_CLOSE, keep="above").x
+    except ValueError:
         return math.inf
-    if delta_at(math.exp(low)) <= delta:
-        return 0.0 if delta_at(0.0) <= delta else math.exp(low)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_at(math.exp(middle)) <= delta else (middle, high)
-    return min(end, math.exp(high))
+    return 0.0 if found == smallest and delta_at(0.0) <= delta else found
 
 
 def left_eps(fits: Callable[[float], bool], allowed: float) -> float:

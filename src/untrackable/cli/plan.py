@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from untrackable.planning.ways_to_ask import Compared
 
 
+_PAGE = "computing the page"
+_STEPS = {"planning": 1.0, _PAGE: 7.0}
+"""The steps of a plan with a page, and their relative sizes."""
 _GRIDS = 0.8
 """The share of a page's work that goes to the plans of its sliders."""
 
@@ -54,7 +57,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
 @click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
 @click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
-@click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps to solve for.")
+@click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps a plan chooses.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
 @click.option(
     "--observer",
@@ -103,7 +106,7 @@ def plan(
 
     By default nobody has to be trusted. With --observer crowd, or --crowd-eps, a relay hides who sends which
     report, and must not work with the collector: reports may then be far louder. --eps is a limit in case they do
-    work together.
+    work together, 4 unless it is given.
 
     Answers may be numbers in order. With --want quantiles, --error is that of the share of people at or below a
     number; with --want mean it is a share of the range of numbers.
@@ -155,9 +158,8 @@ def plan(
         except (TypeError, ValueError) as error:
             names = ("encoding", "places", "recognition", *demands)
             raise click.ClickException(_as_options(str(error), names)) from None
-        with progress() as show:
-            show("planning")
-            found = solve(goals=goals)
+        with progress(_STEPS if output.html is not None else {}) as show:
+            found = solve(goals=goals, progress=lambda what, done: show("planning", done))
             page = _page(found, again, show) if output.html is not None else ""
     output.give(
         words=lambda: _print(found, again),
@@ -176,7 +178,7 @@ def _page(found: Plan, again: list[str], show: ShowProgress) -> str:
     return plan_page(
         found,
         again,
-        progress=lambda what, done: show("computing the page", None if done is None else _GRIDS * done),
+        progress=lambda what, done: show(_PAGE, None if done is None else _GRIDS * done),
     )
 
 

@@ -17,7 +17,7 @@ def trust_words(option: Option) -> list[str]:
             f"All reports ever, together: {alone}.",
             _crowd_too(option),
         ]
-    limit = "no limit was asked for" if option.goals.eps is None else f"at most {option.goals.eps:g} was asked for"
+    limit = f"the limit is {option.goals.eps:g}"
     hardly = ", which is hardly any protection" if option.everlasting.lower > HARDLY_PRIVATE else ""
     return [
         "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "

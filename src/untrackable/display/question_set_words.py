@@ -142,7 +142,7 @@ def _trust(found: QuestionSet) -> list[str]:
     budget = found.budget
     if budget.crowd_eps is None:
         return ["Nobody has to be trusted: this holds against a collector that knows which reports are whose."]
-    limit = "no limit was asked for" if budget.eps is None else f"at most {number(budget.eps)} was asked for"
+    limit = f"the limit is {number(budget.eps)}"
     hardly = ", which is hardly any protection" if found.spent_eps > HARDLY_PRIVATE else ""
     return [
         "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "

@@ -35,7 +35,8 @@ class Entry:
     What all reports spend together is not looked at.
     """
     set_for_crowd: Setter | None = None
-    """Sets the mechanism for a budget with a crowd; None if its reports can be linked."""
+    """Sets the mechanism for a budget with a crowd; None if that is not planned, and `no_crowd` says why."""
+    no_crowd: str = _LINKED
     widest: int = LARGEST_WIDTH
     """The widest answer that `set_for_report` takes."""
     lasts: bool = True
@@ -52,37 +53,45 @@ class Entry:
     """Whether a closed form keeps the parameters within a tolerance. If not, tracking has to be checked."""
     quick: bool = False
     """Whether a search for the eps or for the number of rounds takes next to no time."""
+    work: float = 1.0
+    """How long it takes to set the mechanism, relative to a deck."""
     reference: bool = False
     """Whether plans always compare other mechanisms with this one."""
 
     def for_budget(self, budget: Budget) -> Mechanism:
         """The mechanism that spends this budget within its tolerance. `Unsuitable` says why there is none."""
-        if budget.levels is not None and not self.takes_levels:
-            raise Unsuitable("values", _WHOLE)
-        if self.yes_no and budget.values != 2:
-            raise Unsuitable(
-                "values", f"It answers yes/no questions only, and this question has {budget.values:,} answers."
-            )
-        if budget.for_ever and not self.lasts:
-            raise Unsuitable(
-                "privacy",
-                "Fresh noise spends privacy with every report, without end. "
-                "`Deck` does the same for a fixed number of rounds.",
-            )
-        if budget.every_round and not self.every_round:
-            raise Unsuitable("accuracy", "It estimates frequencies at its updates only, not at every round.")
-        if self.most_values is not None and budget.values > self.most_values:
-            raise Unsuitable(
-                "values", f"It takes at most {self.most_values:,} answers, and this question has {budget.values:,}."
-            )
-        set_for = self.set_for if budget.crowd is None else self.set_for_crowd
-        if set_for is None:
-            raise Unsuitable("crowd", _LINKED)
+        if (refused := self.refusal(budget)) is not None:
+            raise refused
+        set_for = self.set_for if budget.crowd is None else self.set_for_crowd or self.set_for
         try:
             return set_for(budget)
         except ValueError as error:
             why = str(error)
             raise Unsuitable("values", f"{why[:1].upper()}{why[1:]}.") from None
+
+    def refusal(self, budget: Budget) -> Unsuitable | None:
+        """Why no parameters meet the budget, if that is known without looking for them."""
+        if budget.levels is not None and not self.takes_levels:
+            return Unsuitable("values", _WHOLE)
+        if self.yes_no and budget.values != 2:
+            return Unsuitable(
+                "values", f"It answers yes/no questions only, and this question has {budget.values:,} answers."
+            )
+        if budget.for_ever and not self.lasts:
+            return Unsuitable(
+                "privacy",
+                "Fresh noise spends privacy with every report, without end. "
+                "`Deck` does the same for a fixed number of rounds.",
+            )
+        if budget.every_round and not self.every_round:
+            return Unsuitable("accuracy", "It estimates frequencies at its updates only, not at every round.")
+        if self.most_values is not None and budget.values > self.most_values:
+            return Unsuitable(
+                "values", f"It takes at most {self.most_values:,} answers, and this question has {budget.values:,}."
+            )
+        if budget.crowd is not None and self.set_for_crowd is None:
+            return Unsuitable("crowd", self.no_crowd)
+        return None
 
     def for_report(self, budget: Budget, eps_report: float, width: int) -> Mechanism:
         """The mechanism whose first report has this eps and width, within the budget's tolerance."""

@@ -20,6 +20,7 @@ LARGEST_WHOLE = 16
 """The largest number of bits of a value that is asked about as a whole."""
 _BETA = 0.05
 """The probability with which an error may exceed its radius, where the budget has none."""
+_NOISIER = "Its reports get noisier with every round, and that is not planned for a crowd."
 _MANY = 64
 """Beyond this many views, only answers of one bit are tried: wider ones would take too long."""
 
@@ -93,8 +94,6 @@ def _radius(base: Views, budget: Budget) -> float:
 
 def _fading(budget: Budget) -> Mechanism:
     """Reports about the tables that are asked for, noisier with every round, so that there is no last one."""
-    if budget.crowd is not None:
-        raise Unsuitable("crowd", "Its reports get noisier with every round, and that is not planned for a crowd.")
     return Faded(local=_asked(budget)[0][-1], eps=budget.eps, delta=budget.delta)
 
 
@@ -125,7 +124,7 @@ TABLES: dict[str, Entry] = {
         dealt_entry("views", _deck, _asked, _radius, most_values=None, quick=True),
         dealt_entry("groups", _deck, _grouped, _radius, most_values=None),
         dealt_entry("whole", _deck, _whole, _radius, most_values=None),
-        Entry("fading-views", Faded, _fading, "constant", set_for_crowd=_fading, most_values=None, tuned=True),
+        Entry("fading-views", Faded, _fading, "constant", no_crowd=_NOISIER, most_values=None, tuned=True),
     )
 }
 """The mechanisms that plans offer for questions with several answers at once.

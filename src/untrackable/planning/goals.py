@@ -45,8 +45,8 @@ UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
 _QUESTIONS = ("encoding", "values", "bits", "strings")
 USABLE_ERROR = 0.1
 """The largest error that is of any use, where the goals do not ask for another one."""
-_LARGE_EPS = 4.0
-"""The largest eps that a plan solves for, unless the goals allow more: beyond, little is hidden."""
+LARGE_EPS = 4.0
+"""The largest eps that a plan chooses itself, unless the goals allow more: beyond, little is hidden."""
 _TIMES_GUESSING = 50
 """How many times likelier than by guessing a person may be picked out by a different answer: 0.05 of 1,000."""
 _BESIDE_TRACKING = 40
@@ -78,8 +78,8 @@ class Goals:
 
     Tracking is about people with the same answer. `matched_by_answer` is about people with different answers: the
     largest probability of picking a person out of a `crowd` of them, by all reports together. Left out, it is 0.05
-    for a crowd of 1,000, or as much as the tolerated tracking allows anyway. If the plan solves for eps, it is at
-    most `largest_eps`.
+    for a crowd of 1,000, or as much as the tolerated tracking allows anyway. An eps that the plan chooses itself is
+    at most `largest_eps`.
 
     All of these are about what reports say. `recognition` is about attendance too: the largest probability with
     which an observer of all rounds recognises a person among 1,000 by the reports, the rounds that the person
@@ -91,7 +91,8 @@ class Goals:
     The `observer` is the collector itself, which knows which reports are one person's: *alone*. Nobody has to be
     trusted. Or it is the collector without the relay that hides who sends which report: *crowd*. Then `crowd_eps`
     and `crowd_delta` are the privacy of all reports ever in the crowd of `people`, and `eps` is a limit against an
-    observer who knows whose reports they are; without it there is none. So eps is not solved for.
+    observer who knows whose reports they are, in case relay and collector work together. Left out, it is
+    `largest_eps`. So eps is not solved for.
 
     `want` is what is to be published of an ordered question. For "quantiles", `error` is that of the share of
     people at or below a number. For a "mean" it is a share of the range from the lowest to the highest number.
@@ -114,7 +115,7 @@ class Goals:
     untrackable: tuple[float, float] | None = None
     matched_by_answer: float | None = None
     reports: int | None = None
-    largest_eps: float = _LARGE_EPS
+    largest_eps: float = LARGE_EPS
     error: float | None = None
     beta: float = 0.05
     simultaneous: bool = True
@@ -147,6 +148,8 @@ class Goals:
         for name, check in optional.items():
             if getattr(self, name) is not None:
                 checks.settle(self, **{name: check(getattr(self, name))})
+        if self.crowd_eps is not None and self.eps is None:
+            checks.settle(self, eps=self.largest_eps)
         if isinstance(self.rounds, str):
             checks.choice("rounds", self.rounds, (FOREVER,))
         elif self.rounds is not None:
@@ -255,7 +258,7 @@ class Goals:
 
     @property
     def _solvable(self) -> tuple[Unknown, ...]:
-        """The demands of which one may be left out. In a crowd, eps is a limit that need not be given."""
+        """The demands of which one may be left out. In a crowd, eps is a limit."""
         return UNKNOWNS if self.crowd_eps is None else ("people", "rounds", "error")
 
     @property
@@ -354,7 +357,7 @@ class Goals:
             return 1.0  # Loud reports tell other answers apart. That is shown, and a limit has to be asked for.
         beside = _BESIDE_TRACKING / self.crowd
         if self.untrackable is not None:
-            beside *= math.exp(min(self.untrackable[0], _LARGE_EPS))
+            beside *= math.exp(min(self.untrackable[0], LARGE_EPS))
         return min(1.0, max(_TIMES_GUESSING / self.crowd, self.tolerance.advantage_limit + beside))
 
     @property

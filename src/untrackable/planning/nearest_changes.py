@@ -91,9 +91,9 @@ def _smaller_eps(entry: Entry, goals: Goals, needed: float | None) -> tuple[Chan
     try:
         solve(entry, asked)
     except Unsuitable as reason:
-        found += _more_accurate(entry, asked, reason) if reason.binding == "accuracy" else ()
+        found += _more_accurate(entry, asked, reason, eps_too=False) if reason.binding == "accuracy" else ()
     at = f" at eps {math.floor((asked.eps or 0.0) * 100) / 100:g}"
-    found = [change._replace(text=change.text + at) for change in found if change.goal != "eps"]
+    found = [change._replace(text=change.text + at) for change in found]
     if needed is None:
         return tuple(found)
     allowed = goals.replace(largest_eps=min(LARGEST_EPS, needed * (1 + 1e-3)))
@@ -148,7 +148,7 @@ def _unchanging(entry: Entry, goals: Goals) -> tuple[Change, ...]:
     return ()
 
 
-def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Change, ...]:
+def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable, *, eps_too: bool = True) -> tuple[Change, ...]:
     if goals.unknown == "error":
         goals = goals.replace(error=USABLE_ERROR)
     asked = with_participation(entry, goals)
@@ -160,7 +160,7 @@ def _more_accurate(entry: Entry, goals: Goals, reason: Unsuitable) -> tuple[Chan
     if goals.crowd_eps is not None:
         return tuple([change for change in found if change.goal != "people"] + _larger_crowd(entry, goals))
     if goals.unknown is None and entry.quick:
-        found += _eps(entry, goals)
+        found += _eps(entry, goals) if eps_too else ()
         found += _one_network(entry, goals)
         if isinstance(goals.rounds, int):
             found += [change for change in _rounds(entry, goals) if change.value != FOREVER]

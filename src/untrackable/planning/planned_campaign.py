@@ -6,10 +6,10 @@ from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
 from untrackable.mechanisms.attended_tracking import integer_recognition
-from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.planning.crowd_view import in_crowd
-from untrackable.planning.goals import FOREVER, Goals
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, Goals
 from untrackable.planning.participation import recognised
 from untrackable.planning.rounding import rounded_up
 from untrackable.planning.separate_campaigns import SeparateCampaigns
@@ -24,7 +24,7 @@ _TRIES, _COARSER = 20, 1.002
 _CROWD_MARGIN = 1.01
 """The factor by which the declared eps in a crowd is larger, so that a client can confirm it with coarser sums."""
 _MUCH = 1.1
-"""The factor by which whole numbers may exceed the engine."""
+"""The factor by which whole numbers may exceed the engine, or what is declared what is spent."""
 
 
 def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
@@ -39,7 +39,7 @@ def draft(goals: Goals, mechanism: Mechanism, salt: bytes) -> CampaignDraft:
         mechanism=mechanism,
         rounds=None if goals.rounds == FOREVER else goals.rounds,
         guarantee=Guarantee(
-            eps=_alone_eps(goals, mechanism) if goals.eps is None else goals.eps,
+            eps=_declared_eps(goals, mechanism),
             delta=goals.delta,
             values=goals.secret,
             gamma=gamma,
@@ -60,10 +60,9 @@ def separate_drafts(goals: Goals, found: SeparateCampaigns) -> dict[str, Campaig
     for (name, encoding), deck in zip(parts, found.decks([part.asked is None for _, part in parts]), strict=True):
         own = goals.replace(encoding=encoding, participation=found.participation, reports=None, error=None)
         hidden = in_crowd(deck, own).eps
+        own = own.replace(eps=min(_alone_eps(own, deck), LARGEST_EPS))
         if goals.crowd_eps is not None and hidden is not None:
-            own = own.replace(crowd_eps=rounded_up(hidden.upper * _CROWD_MARGIN, 3), eps=None)
-        elif goals.crowd_eps is None:
-            own = own.replace(eps=_alone_eps(own, deck))
+            own = own.replace(crowd_eps=rounded_up(hidden.upper * _CROWD_MARGIN, 3))
         drafts[name] = draft(own, deck, b"")
     return drafts
 
@@ -75,10 +74,18 @@ def _crowd(goals: Goals) -> CrowdGuarantee | None:
     return CrowdGuarantee(eps=goals.crowd_eps, delta=goals.crowd_delta, people=goals.enrolled)
 
 
+def _declared_eps(goals: Goals, mechanism: Mechanism) -> float:
+    """The goals' eps. In a crowd that is a limit, and less is declared if the crowd asks for quieter reports."""
+    limit = goals.eps or LARGEST_EPS
+    if goals.crowd_eps is None or _privacy(goals, mechanism).delta(limit / _MUCH).upper > goals.delta:
+        return limit
+    return min(limit, _alone_eps(goals, mechanism))
+
+
 def _alone_eps(goals: Goals, mechanism: Mechanism) -> float:
-    """What is declared where no limit was asked for: rounded up to what clients can confirm, in whole numbers."""
+    """What the reports of a campaign spend alone, rounded up to what clients can confirm, in whole numbers."""
     rounds = goals.rounds if isinstance(goals.rounds, int) else None
-    privacy = mechanism.privacy(reports=rounds, values=goals.secret, participation=goals.answered)
+    privacy = _privacy(goals, mechanism)
     declared = rounded_up(privacy.gamma(goals.delta).upper, 3)
     for _ in range(_TRIES):
         law = mechanism.integer_privacy(
@@ -88,6 +95,12 @@ def _alone_eps(goals: Goals, mechanism: Mechanism) -> float:
             break
         declared = rounded_up(declared * _COARSER, 3)
     return declared
+
+
+def _privacy(goals: Goals, mechanism: Mechanism) -> Pair:
+    """What all reports reveal to somebody who knows whose they are."""
+    rounds = goals.rounds if isinstance(goals.rounds, int) else None
+    return mechanism.privacy(reports=rounds, values=goals.secret, participation=goals.answered)
 
 
 def _recognition(goals: Goals, mechanism: Mechanism, gamma: float, tracking_delta: float) -> float:

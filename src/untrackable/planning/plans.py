@@ -22,6 +22,7 @@ from untrackable.planning.other_answers import ToldApart
 from untrackable.planning.paper_selection import Published, published
 from untrackable.planning.participation import Recognised, recognised
 from untrackable.planning.planned_campaign import draft, separate_drafts
+from untrackable.planning.planned_work import PlannedWork, entry_work, ways_work
 from untrackable.planning.solved_goals import Solved
 from untrackable.planning.suitability import apart_by_answers, everlasting
 from untrackable.planning.unknown_goal import solve
@@ -154,13 +155,15 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     options: list[Option] = []
     refusals: list[Refusal] = []
-    entries = offered_for(goals)
-    for done, entry in enumerate(entries.values()):
-        progress(entry.name, done / len(entries))
+    needed = [(entry, entry_work(entry, goals)) for entry in offered_for(goals).values()]
+    work = PlannedWork(progress, sum(units for _, units in needed) + ways_work(goals))
+    for entry, units in needed:
+        work.begin(entry.name)
         try:
             options.append(option(entry.name, solve(entry, goals)))
         except Unsuitable as reason:
             refusals.append(_refusal(entry, goals, reason))
+        work.did(entry.name, units)
     options.sort(key=lambda o: _rank(o, goals.unknown))
     refusals.sort(key=lambda r: (not r.nearest, r.times))
     # The paper selects parameters for the frequencies of one answer.

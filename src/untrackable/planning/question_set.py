@@ -20,9 +20,10 @@ from untrackable.errors import NoPlan
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.notebook_view import NotebookTable
 from untrackable.planning.forecast import errors, people_needed, pooling_needed
-from untrackable.planning.goals import USABLE_ERROR, Goals
+from untrackable.planning.goals import LARGE_EPS, USABLE_ERROR, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.planned_campaign import chosen_encoding, draft
+from untrackable.planning.planned_work import ATTENDANCE, BEST, NEEDED, PROMISES, RECORD, PlannedWork, set_work
 from untrackable.planning.plans import Option, option
 from untrackable.planning.question_record import AsRecord, as_record
 from untrackable.planning.rounding import counted, shown_up
@@ -96,9 +97,8 @@ class QuestionSet(NotebookTable):
     def policy(self) -> dict[str, float]:
         """The limits that a client's policy must have at least, to accept all of the campaigns."""
         budget, crowded = self.budget, self.budget.crowd_eps is not None
-        alone = shown_up(self.spent_eps) if budget.eps is None else budget.eps
         return {
-            "eps": alone,
+            "eps": min(budget.eps, shown_up(self.spent_eps)) if crowded else budget.eps,
             "delta": budget.delta,
             "recognition": self.recognition,
             "crowd_eps": budget.whole,
@@ -124,7 +124,7 @@ def plan_together(
     accuracy. If all have an error, the rest makes all of them more accurate. Reports can never be linked.
 
     The budget is `eps`, 1 unless it is given. With `crowd_eps`, that is divided, and all questions rely on a relay;
-    `eps` is then a limit for all of them together if relay and collector work together, if it is given.
+    `eps` is then a limit for all of them together if relay and collector work together, 4 unless it is given.
 
     Example: plan_together({"smoking": {"values": 2}, "colour": {"values": 8}}, people=10**8, rounds=52)
     """
@@ -138,32 +138,39 @@ def plan_together(
         **shared,
     }
     goals = {name: _goals(name, demands, shared, common) for name, demands in questions.items()}
-    progress("attendance", 0.0)
+    work = PlannedWork(progress, set_work(list(goals.values())))
+    work.begin("attendance")
+    together = answered_together(list(goals.values()))
+    work.did("attendance", ATTENDANCE)
     salt = secrets.token_bytes(SHORTEST_SALT)
     asked: list[Asked] = []
-    for name, answered in zip(goals, answered_together(list(goals.values())), strict=True):
-        progress(name, (len(asked) + 1) / (many + 2))
+    for name, answered in zip(goals, together, strict=True):
         asked.append(Asked.best(name, answered, budget, even_part(budget.whole, many), salt))
-    progress("budget", 1 - 1 / (many + 2))
+        work.did(name, BEST)
     record = as_record(goals, budget)
+    work.did("budget", RECORD)
     try:
-        needed = [_needed_eps(question) for question in asked]
-        parts = _divided(asked, needed, budget)
+        needed = []
+        for question in asked:
+            needed.append(_needed_eps(question))
+            work.did(question.name, NEEDED if question.goals.error else 0.0)
+        parts = _divided(asked, needed, budget, work)
     except NoPlan as reason:
         raise NoPlan(f"{reason}{_record_helps(record, goals)}") from None
     joint = joint_account(asked, parts)
     _check_accepted(joint, budget, recognition)
-    made = (
-        _part(question, part, need, _alone(question, goals[question.name]))
-        for question, part, need in zip(asked, parts, needed, strict=True)
-    )
-    return QuestionSet(tuple(made), budget, recognition, *_spent(joint, budget), joint.recognition(), record)
+    spent = _spent(joint, budget)
+    made: list[Part] = []
+    for question, part, need in zip(asked, parts, needed, strict=True):
+        work.begin(question.name)
+        made.append(_part(question, part, need, _alone(question, goals[question.name])))
+        work.did(question.name, PROMISES)
+    return QuestionSet(tuple(made), budget, recognition, *spent, joint.recognition(), record)
 
 
 def _spent(joint: JointAccount, budget: SharedBudget) -> tuple[float, float]:
-    """What all campaigns together spend, alone and in a crowd. Declared guarantees add up at most."""
-    declared = sum(charged.campaign.guarantee.eps for charged in joint.charges)
-    alone = joint.spent_eps(budget.eps or declared, budget.delta)
+    """What all campaigns together spend, alone and in a crowd."""
+    alone = joint.spent_eps(budget.eps, budget.delta)
     if budget.crowd_eps is None:
         return alone, alone
     return alone, joint.spent_crowd_eps(budget.crowd_eps, budget.crowd_delta)
@@ -176,7 +183,7 @@ def _budget(eps: float | None, delta: float, crowd_eps: float | None, crowd_delt
     )
     if crowd_eps is None:
         return SharedBudget(_checked_eps("eps", 1.0 if eps is None else eps), delta, None, crowd_delta)
-    limit = None if eps is None else checks.epsilon("eps", eps)
+    limit = LARGE_EPS if eps is None else checks.epsilon("eps", eps)
     return SharedBudget(limit, delta, _checked_eps("crowd_eps", crowd_eps), crowd_delta)
 
 
@@ -248,14 +255,16 @@ def _inaccurate(question: Asked, part: float, wanted: float, when: str = "") -> 
     return NoPlan(f"question {question.name}: {when}the error would be {told}, and {asked}. What helps: {helped}.")
 
 
-def _divided(asked: Sequence[Asked], needed: Sequence[float | None], budget: SharedBudget) -> list[float]:
+def _divided(
+    asked: Sequence[Asked], needed: Sequence[float | None], budget: SharedBudget, work: PlannedWork
+) -> list[float]:
     """The eps of each question. `NoPlan` if the budget is too small for them together."""
     demanding = [question for question, need in zip(asked, needed, strict=True) if need is not None]
     needs = [need for need in needed if need is not None]
     if len(needs) == len(asked):
-        parts = largest_parts(asked, needs, [None] * len(asked), budget)
+        parts = largest_parts(asked, needs, [None] * len(asked), budget, work)
     else:
-        parts = largest_parts(asked, [budget.whole] * len(asked), needed, budget)
+        parts = largest_parts(asked, [budget.whole] * len(asked), needed, budget, work)
     if parts is None or any(part < need for part, need in zip(parts, needed, strict=True) if need is not None):
         raise _too_much(demanding, needs, budget)
     found = zip(asked, parts, [question.goals.error or USABLE_ERROR for question in asked], strict=True)
@@ -272,7 +281,8 @@ def _too_much(asked: Sequence[Asked], needs: Sequence[float], budget: SharedBudg
         f"the errors that are asked for need {name} {at_most(together, 3)} together (upper), and the budget is "
         f"{name} {budget.whole:g}."
     )
-    parts = largest_parts(asked, needs, [None] * len(asked), budget) if len(asked) > 1 else None
+    none = [None] * len(asked)
+    parts = largest_parts(asked, needs, none, budget, PlannedWork()) if len(asked) > 1 else None
     if parts is None:
         return NoPlan(f"{told} Ask for larger errors, more people, fewer rounds or fewer questions.")
     found = zip(asked, parts, strict=True)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.accounting.joint_account import JointAccount
@@ -16,6 +17,7 @@ from untrackable.planning.forecast import errors
 from untrackable.planning.goals import Goals
 from untrackable.planning.offered_mechanisms import offered_for
 from untrackable.planning.planned_campaign import draft
+from untrackable.planning.planned_work import CROWD_STEP, STEP, PlannedWork
 from untrackable.planning.suitability import meeting
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
@@ -36,10 +38,10 @@ class SharedBudget:
     """What all questions together may reveal, to somebody who knows whose reports are whose.
 
     With `crowd_eps`, the budget is for a collector that does not know it, and `eps` is a limit for the case that
-    relay and collector work together; None if there is none.
+    relay and collector work together.
     """
 
-    eps: float | None
+    eps: float
     delta: float
     crowd_eps: float | None = None
     crowd_delta: float = 1e-6
@@ -47,30 +49,35 @@ class SharedBudget:
     @property
     def whole(self) -> float:
         """The eps that is divided."""
-        return self.crowd_eps or self.eps or 0.0
+        return self.eps if self.crowd_eps is None else self.crowd_eps
 
-    def demands(self, part: float) -> dict[str, float | None]:
+    def demands(self, part: float) -> dict[str, float]:
         """The privacy of a question that gets this part of the eps; of a limit, it gets the same share."""
         if self.crowd_eps is None:
             return {"eps": part}
-        limit = None if self.eps is None else rounded(self.eps * part / self.crowd_eps, _DIGITS, "down")
-        return {"crowd_eps": part, "eps": limit}
+        return {"crowd_eps": part, "eps": rounded(self.eps * part / self.crowd_eps, _DIGITS, "down")}
 
-    def excesses(self) -> list[Callable[[JointAccount], float]]:
-        """How far all campaigns together are above each limit, as a client's ledger adds them up; at most 0 if not.
-
-        ln(delta) is about -c/eps². So on this scale, a part that is 1 % larger is about 0.01 higher.
-        """
-        found: list[Callable[[JointAccount], float]] = []
-        if (alone := self.eps) is not None:
-            found.append(lambda joint: _log_ratio(joint.delta(alone), self.delta))
+    def limits(self) -> list["Limit"]:
+        """The limits that there are: alone, and in a crowd. What is quicker to compute comes first."""
+        found = [Limit(STEP, lambda joint: _log_ratio(joint.delta(self.eps), self.delta))]
         if (hidden := self.crowd_eps) is not None:
-            found.append(lambda joint: _log_ratio(joint.crowd_delta(hidden), self.crowd_delta))
+            found.append(Limit(CROWD_STEP, lambda joint: _log_ratio(joint.crowd_delta(hidden), self.crowd_delta)))
         return found
 
     def allows(self, joint: JointAccount) -> bool:
         """Whether all campaigns together fit."""
-        return all(excess(joint) <= 0 for excess in self.excesses())
+        return all(limit.excess(joint) <= 0 for limit in self.limits())
+
+
+class Limit(NamedTuple):
+    """How far all campaigns together are above a limit, as a client's ledger adds them up; at most 0 if they fit.
+
+    ln(delta) is about -c/eps². So on this scale, a part that is 1 % larger is about 0.01 higher. `work` is what
+    that takes for one question.
+    """
+
+    work: float
+    excess: Callable[[JointAccount], float]
 
 
 def _log_ratio(delta: float, limit: float) -> float:
@@ -163,11 +170,15 @@ def even_part(whole: float, many: int) -> float:
 
 
 def largest_parts(
-    asked: Sequence[Asked], weights: Sequence[float], fixed: Sequence[float | None], budget: SharedBudget
+    asked: Sequence[Asked],
+    weights: Sequence[float],
+    fixed: Sequence[float | None],
+    budget: SharedBudget,
+    work: PlannedWork,
 ) -> list[float] | None:
     """The eps of each question: fixed, or else its weight times the largest factor that the budget allows.
 
-    None if the budget does not even allow a tiny factor.
+    None if the budget does not even allow a tiny factor. Each step of the search is told to `work`.
     """
     most = min(budget.whole / weight for weight, kept in zip(weights, fixed, strict=True) if kept is None)
 
@@ -178,10 +189,12 @@ def largest_parts(
         ]
 
     found = 1.0
-    for excess in budget.excesses():
+    for limit in budget.limits():
 
-        def above(smaller: float, excess: Callable[[JointAccount], float] = excess) -> float:
-            return excess(joint_account(asked, parts(most / smaller)))
+        def above(smaller: float, limit: Limit = limit) -> float:
+            excess = limit.excess(joint_account(asked, parts(most / smaller)))
+            work.did("budget", limit.work * len(asked))
+            return excess
 
         if found > 1 and above(found) <= 0:
             continue

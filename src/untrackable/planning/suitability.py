@@ -41,8 +41,7 @@ def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mech
 
 def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
     """Its tracking in the goals' measure, if privacy, tracking and attendance meet the goals; or `Unsuitable`."""
-    limited = goals.crowd_eps is None or goals.eps is not None
-    if goals.changes and limited and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
+    if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
         raise Unsuitable(
             "changes", "Going back to an earlier answer is visible, so this is private for one value only."
         )

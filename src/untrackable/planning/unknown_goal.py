@@ -80,9 +80,9 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
         return _by_report(entry, goals)
 
     # Loud reports may ask for a smaller participation, and that for a larger eps. A few steps settle both.
-    share = with_participation(entry, goals.replace(eps=1.0)).participation
+    eps, share = 1.0, with_participation(entry, goals.replace(eps=1.0)).participation
     for _ in range(_SETTLED):
-        eps = _smallest_eps(entry, goals.replace(participation=share))
+        eps = _smallest_eps(entry, goals.replace(participation=share), eps)
         found = with_participation(entry, goals.replace(eps=eps)).participation
         if found == share:
             break
@@ -94,14 +94,14 @@ def _eps(entry: Entry, goals: Goals) -> Solved:
     return Solved(solved, mechanism, tracked)
 
 
-def _smallest_eps(entry: Entry, goals: Goals) -> float:
+def _smallest_eps(entry: Entry, goals: Goals, start: float) -> float:
     wanted, people = goals.error or 1.0, goals.people or 1
 
     def excess(eps: float) -> float:
         return math.log(errors(entry.for_budget(goals.replace(eps=eps).budget), goals, people).figure / wanted)
 
     try:
-        return smallest_real(excess, 1.0, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4)
+        return smallest_real(excess, start, low=_SMALLEST_EPS, high=LARGEST_EPS, close=1e-4)
     except ValueError:
         raise _out_of_reach(wanted) from None
 

@@ -107,7 +107,7 @@ def _narrow(evaluate: Callable[[float], _Point], here: _Point, there: _Point, to
         else:
             third, there = there, here
         here = new
-        share = _parabola(here, there, third)
+        share = inverse_parabola(*((point.log, point.height) for point in (here, there, third)))
     return Root((here if here.kept else there).x, _slope_between(here, there, 1.0))
 
 
@@ -116,18 +116,18 @@ def _crossing(here: _Point, there: _Point) -> float:
     return here.height / between if math.isfinite(between) and between else 0.5
 
 
-def _parabola(here: _Point, there: _Point, third: _Point) -> float:
+def inverse_parabola(here: tuple[float, float], there: tuple[float, float], third: tuple[float, float]) -> float:
     """Where the inverse parabola through three points passes 0, as a share of the way from `here` to `there`.
 
-    If a parabola is not safe, this is one half.
+    If a parabola is not safe, this is one half (Chandrupatla 1997).
     """
-    heights = here.height, there.height, third.height
+    places, heights = zip(here, there, third, strict=True)
     if not all(map(math.isfinite, heights)) or len(set(heights)) < 3:
         return 0.5
-    position = (here.log - there.log) / (third.log - there.log)
-    level = (here.height - there.height) / (third.height - there.height)
+    one, two, three = heights
+    position = (places[0] - places[1]) / (places[2] - places[1])
+    level = (one - two) / (three - two)
     if not (level**2 < position and (1 - level) ** 2 < 1 - position):
         return 0.5
-    one, two, three = heights
-    way = (third.log - here.log) / (there.log - here.log)
+    way = (places[2] - places[0]) / (places[1] - places[0])
     return one / (two - one) * three / (two - three) + way * one / (three - one) * two / (three - two)

@@ -13,10 +13,13 @@ from untrackable.notebook_view import NotebookTable
 from untrackable.theory.factor import FloatArray
 from untrackable.theory.losses import Ends, World
 from untrackable.theory.roc import Roc, best_power, roc_curve
+from untrackable.theory.root_finding import inverse_parabola
 
 Direction = Literal["forward", "backward", "both"]
 """Which divergence is asked for: of P from Q, of Q from P, or the larger of the two."""
 
+_NARROW = 1e-14
+"""The relative width of the interval in which gamma is found."""
 _FARTHEST = 1e9
 """Losses beyond this are called infinite."""
 _AREAS = 2000
@@ -173,20 +176,27 @@ def _crossing(delta_at: Callable[[float], float], delta: float, pure: float) -> 
     above, below = delta_at(low), delta_at(high)
     if below > delta:
         return high, high
-    for step in range(200):
-        if high - low <= 1e-14 * high:
+    here, there = (low, _log(above / delta)), (high, _log(below / delta))
+    share = here[1] / (here[1] - there[1]) if math.isfinite(there[1]) else 0.5
+    for _ in range(_HALVINGS):
+        gap, near = there[0] - here[0], _NARROW * max(here[0], there[0])
+        if abs(gap) <= near:
             break
-        # This is regula falsi on ln(delta). Every third step is a bisection, so that the search always ends.
-        share = 0.5
-        if step % 3 and 0 < below < delta < above:
-            share = math.log(above / delta) / math.log(above / below)
-        middle = low + min(0.999, max(0.001, share)) * (high - low)
+        least = min(0.5, near / (2 * abs(gap)))
+        middle = here[0] + min(1 - least, max(least, share)) * gap
         found = delta_at(middle)
-        if found > delta:
-            low, above = middle, found
+        new = middle, _log(found / delta)
+        if (found > delta) == (here[1] > 0):
+            third = here
         else:
-            high, below = middle, found
-    return low, high
+            third, there = there, here
+        here = new
+        share = inverse_parabola(here, there, third)
+    return min(here[0], there[0]), max(here[0], there[0])
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 import math
 
-from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.crowd_solver import (
     LARGEST_EPS_REPORT,
@@ -19,15 +19,10 @@ from untrackable.mechanisms.wrappers.dealt_budget import counted_by_clients
 
 _KEPT_BACK = 0.01
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
-
-
-def fading(budget: Budget) -> Mechanism:
-    """Not planned for a crowd: one answer takes seconds, and a deck is as accurate in the last round."""
-    raise Unsuitable(
-        "crowd",
-        "Its reports get noisier with every round, and planning that for a crowd would take too long. For a known "
-        "number of rounds, `Deck` is the better choice: all its rounds are as accurate as the last one.",
-    )
+NO_FADING = (
+    "Its reports get noisier with every round, and planning that for a crowd would take too long. For a known "
+    "number of rounds, `Deck` is the better choice: all its rounds are as accurate as the last one."
+)
 
 
 def deck(budget: Budget) -> Mechanism:

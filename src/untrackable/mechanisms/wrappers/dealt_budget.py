@@ -27,8 +27,8 @@ _FAINT = 1e-4
 _CLOSE = 1e-9
 _FAINTEST, _GUESSED = 1e-9, 1e-3
 """The smallest first guess of eps in a crowd, and its relative precision."""
-_FAR = 2
-"""A base is confirmed for certain if the guess of what a crowd hides is this many times as loud."""
+_LARGE, _FAR = 2000, 2
+"""With so many reports, a base is confirmed if the guess of what the crowd hides is so many times as loud."""
 _QUIETER, _COUNTED_CLOSE = 0.97, 1e-3
 """Where the search for what a client confirms begins, relatively, and its precision."""
 
@@ -117,10 +117,11 @@ def counted_by_clients(
 ) -> Any:
     """The base, or a quieter one, whose deck a client confirms to be private in a crowd, without the full engine.
 
-    Its sums are coarser than the engine's, above all if few rounds are loud. But if a first guess of what the crowd
-    hides is far louder than the base, they confirm it for certain, and are not computed.
+    Its sums are coarser than the engine's, above all if few rounds are loud. But in a large crowd, where they take
+    long, they confirm a base that is far quieter than a first guess of what the crowd hides, and are left out then.
     """
-    if guessed_crowd_eps(with_eps(base, 1.0), slots, people, eps, delta, participation) >= _FAR * base.eps:
+    guess = guessed_crowd_eps(with_eps(base, 1.0), slots, people, eps, delta, participation)
+    if people * participation >= _LARGE and guess >= _FAR * base.eps:
         return base
 
     def spent(one: float) -> float:
