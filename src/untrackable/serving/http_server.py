@@ -47,6 +47,8 @@ GAVE_UP = 1
 """The exit status of a process that could not finish its work in time."""
 _OTHER_FILES = 384
 """The number of file descriptors for everything but connections: files, and those of refused connections."""
+_UNREAD_MILLISECONDS = 20_000
+"""How long the system keeps what somebody does not read, even after the connection is closed here."""
 _BACKLOG = 2048
 """The largest number of connections that wait to be accepted."""
 
@@ -57,6 +59,8 @@ def bind(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Its connections inherit it.
+            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS)
         bound.bind((host, port))
         bound.listen(_BACKLOG)
     except OSError:

@@ -60,6 +60,16 @@ def test_over_a_network_the_cookie_is_for_tls_only(new_url: Callable[[str], str]
         assert "Secure" in gone
 
 
+def test_behind_a_proxy_that_hides_the_host_the_cookie_is_for_tls_too(visitor: Visitor) -> None:
+    _, key = new_key(visitor.store, "admin")
+    headers = {"sec-fetch-site": "same-origin", "origin": "https://collect.example"}
+    for path in ("/sign-in", "/sign-out"):
+        header = visitor.http.post(path, data={"key": key}, headers=headers).headers["set-cookie"]
+        assert header.startswith("untrackable=")
+        assert "Secure" in header.split("; ")
+        visitor.http.cookies.clear()
+
+
 def test_a_key_is_not_taken_over_a_network_without_tls(new_url: Callable[[str], str]) -> None:
     with visiting(open_store(new_url("sqlite")), host="http://collect.example") as visitor:
         _, key = new_key(visitor.store, "admin")

@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from untrackable.collector.stores import schema, store
 from untrackable.collector.stores.records import Round, RoundsClosed, Rows, StoredCampaign, StoredKey, StoredRound
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
-from untrackable.errors import StoreError
+from untrackable.errors import StoreError, StoreUnavailable
 
 ASKED = campaign()
 ID = ASKED.id
@@ -251,3 +253,23 @@ def test_a_migration_that_fails_changes_nothing(
 def test_addresses_that_lead_nowhere(url: str) -> None:
     with pytest.raises(StoreError):
         open_store(url)
+
+
+def test_many_readers_share_a_few_connections(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody may read. Otherwise strangers could take all connections of a database from its other users."""
+    known(store)
+    store.add({ROUND: rows(10)})
+    monkeypatch.setattr("untrackable.collector.stores.store._READER_SECONDS", 0.05)
+    with ExitStack() as readers:
+        for _ in range(8):
+            readers.enter_context(store._transaction(write=False))
+        with pytest.raises(StoreUnavailable, match="too many read from the store at once"):
+            store.campaigns()
+        assert len(kept(store)) == 10  # A closing reads a whole round meanwhile,
+        assert store.count(ROUND) == 10
+        store.add({ROUND: rows(1, 1)})  # and reports are added.
+    assert len(store.campaigns()) == 1
+    monkeypatch.undo()
+    with ThreadPoolExecutor(40) as threads:
+        assert all(len(found) == 1 for found in threads.map(lambda _: store.campaigns(), range(200)))
+    assert store._idle.qsize() <= 10

@@ -58,7 +58,7 @@ def begin_session(request: Request, response: Response, access_key: str, stored:
         new_cookie(access_key, stored, int(_service(request).clock()) + SECONDS),
         max_age=SECONDS,
         path="/",
-        secure=_is_secure(request),
+        secure=_is_secure(request) or _is_from_tls(request),
         httponly=True,
         samesite="strict",
     )
@@ -67,7 +67,11 @@ def begin_session(request: Request, response: Response, access_key: str, stored:
 def end_session(request: Request, response: Response) -> None:
     """Let the response sign its reader out."""
     response.delete_cookie(
-        cookie_name(request), path="/", secure=_is_secure(request), httponly=True, samesite="strict"
+        cookie_name(request),
+        path="/",
+        secure=_is_secure(request) or _is_from_tls(request),
+        httponly=True,
+        samesite="strict",
     )
 
 
@@ -113,6 +117,11 @@ def _session(request: Request) -> Session | None:
 def _is_secure(request: Request) -> bool:
     """Whether the cookie is for TLS only: everywhere but on this machine, because a proxy may talk http to it."""
     return request.url.scheme == "https" or not is_local(request)
+
+
+def _is_from_tls(request: Request) -> bool:
+    """Whether a page with TLS sent a form, even if a proxy says that it was sent to this machine's own address."""
+    return request.headers.get("origin", "").startswith("https:")
 
 
 def _service(request: Request) -> Service:

@@ -1,6 +1,7 @@
 """The interface of a store, and everything that the SQLite and PostgreSQL stores have in common."""
 
 import queue
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +26,10 @@ _PIECE = 8 << 20
 """Sums are stored in rows of this number of bytes."""
 _WHOLE = 0
 """The number of no round. Its lock is that of the whole campaign."""
+_MOST_READERS = 8
+"""The largest number of connections that read at the same time, so that many requests leave some for others."""
+_READER_SECONDS = 5.0
+"""The longest time that a reader waits for one of them."""
 _TRIES = 5
 """How often adding reports is tried if a round's table disappears meanwhile."""
 
@@ -58,6 +63,7 @@ class Store(CampaignRecords, KeyRecords, ABC):
 
     def __init__(self) -> None:
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        self._readers = threading.BoundedSemaphore(_MOST_READERS)
         self._keys: dict[Round, int] = {}
         """The keys of rounds that were taking reports at the last check."""
 
@@ -93,7 +99,19 @@ class Store(CampaignRecords, KeyRecords, ABC):
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[StatementRunner]:
-        """Begin a transaction and yield its statement runner."""
+        """Begin a transaction and yield its statement runner. Everybody may cause reads, so these wait in turn."""
+        if not write and not self._readers.acquire(timeout=_READER_SECONDS):
+            raise StoreUnavailable("too many read from the store at once")
+        try:
+            with self._unlimited(write=write) as run:
+                yield run
+        finally:
+            if not write:
+                self._readers.release()
+
+    @contextmanager
+    def _unlimited(self, *, write: bool) -> Iterator[StatementRunner]:
+        """Begin a transaction that does not wait in turn, because it writes or takes long."""
         with self._borrowed() as connection, self._begin(connection, write=write):
             yield StatementRunner(connection, self._placeholder)
 
@@ -236,7 +254,7 @@ class Store(CampaignRecords, KeyRecords, ABC):
 
     def reports(self, round: Round, *, ordered: bool = False) -> Iterator[bytes]:
         """The reports of a round that is not closed, in blocks of bytes. `ordered` sorts them by nonce."""
-        with self._transaction(write=False) as run:
+        with self._unlimited(write=False) as run:
             key, state = self._key(run, round)
             if key is None or state == "closed":
                 return
@@ -249,7 +267,7 @@ class Store(CampaignRecords, KeyRecords, ABC):
 
     def count(self, round: Round) -> int:
         """The number of reports of a round."""
-        with self._transaction(write=False) as run:
+        with self._unlimited(write=False) as run:
             row = run("SELECT key, state, reports FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
             if row is None or row[1] == "closed":
                 return 0 if row is None else int(row[2])
