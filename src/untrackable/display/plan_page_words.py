@@ -67,7 +67,7 @@ TOGETHER_CAPTIONS = {
     "errors": (
         "Errors",
         "The error of a published figure of each question, beside what was asked for, what the question would have "
-        "if it were the only one, and what one campaign for all questions would have.",
+        "if it were the only one, and what one campaign for all questions would have, as far as these are known.",
     ),
     "parts": (
         "Parts of the budget",

@@ -33,12 +33,12 @@ with extra("plots"):
     from matplotlib.patches import Patch
 
 _LOOKS: dict[str, dict[str, Any]] = {
-    "planned": {"marker": "o", "color": BLUE, "ms": 8},
-    "alone": {"marker": "o", "mfc": "white", "mec": GREY, "ms": 7},
-    "record": {"marker": "D", "color": TEAL, "ms": 6},
+    "planned": {"marker": "o", "color": BLUE, "ms": 6},
+    "alone": {"marker": "o", "mfc": "none", "mec": GREY, "ms": 11},
+    "record": {"marker": "D", "mfc": "none", "mec": TEAL, "mew": 1.8, "ms": 8},
     "wanted": {"marker": "|", "color": RED, "ms": 14, "mew": 2.5},
 }
-"""The mark of each error that a question may have."""
+"""The mark of each error that a question may have. One that lies upon another hides nothing of it."""
 
 
 def question_set_picture(found: QuestionSet) -> Picture:

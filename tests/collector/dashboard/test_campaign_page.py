@@ -319,7 +319,7 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     assert "each holds alone, except with probability 0.05 (upper)" in text
     assert "Numbers below the range count as its nearest number." in text
     assert re.findall("<figcaption><bdi>(.*)</bdi>", text)[:3] == ["mean", "median", "95th percentile"]
-    assert "The bands hold for all 2 rounds and all of these numbers at once, except with probability 5 %" in text
+    assert "The bands hold for both rounds and all of these numbers at once, except with probability 5 %" in text
     first = re.findall('<tr><th scope="row">1</th><td class="number">([^<]*)<span class="range">([^<]*)<', text)[0]
     low, high = map(float, first[1].split(" to "))
     assert low < float(first[0]) < high
