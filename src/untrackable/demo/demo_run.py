@@ -41,8 +41,10 @@ SHOWN = 16
 """Tables and figures show this many homepages."""
 _RELAYED = 200
 """This many people at most send the second campaign's reports from a client of their own, through a relay."""
-_DIRECT, _RELAY, _FOLLOWING = "directly", "through a relay", "following people"
-"""How reports reach the collector, and the last step."""
+_DIRECT, _RELAY = "directly", "through a relay"
+"""How reports reach the collector."""
+_STARTING, _FOLLOWING = "starting and planning", "following people"
+"""The first step and the last one."""
 _NO_LIMIT = str(10**9)
 """The relay takes so many requests a minute from one address: all clients have the address of this machine."""
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
@@ -100,6 +102,7 @@ def run(
     `clients` people have their own client; some of them also send through a relay. `simulated` people have none.
     """
     with ExitStack() as running:
+        progress(_STARTING, None)
         folder, homes = (
             Path(running.enter_context(TemporaryDirectory(prefix=f"untrackable-{name}-", dir=place)))
             for name, place in (("demo", None), ("people", _memory_folder(clients)))
@@ -116,7 +119,6 @@ def run(
         running.callback(relay.end)
         values, now = population(clients + simulated, seed), time.time()
         people = _People(homes, values, clients, seed, progress)
-        progress("planning", None)
         asked = homepage_campaign(now)
         promised = promised_crowd(len(values))
         hidden = crowd_campaign(now, promised, Gateway.from_json(gateway.public_list(1)))
@@ -196,15 +198,17 @@ def _collect(campaign: Campaign, server: str, key: str, relays: tuple[str, ...],
     clients, values = people.clients_of(campaign), people.values
     folder = people.folder / campaign.id
     folder.mkdir()
-    request(server, "POST", "/campaigns?published=true", campaign.to_bytes(), "application/json", key)
     real, simulated, closing = _steps(clients, len(values) - clients, way)
     show = _share_of(people.progress, real)
+    show(0.0)
+    request(server, "POST", "/campaigns?published=true", campaign.to_bytes(), "application/json", key)
     accepted = run_clients(campaign, server, relays, folder, values[:clients].tolist(), show)
     show = _share_of(people.progress, simulated)
+    show(0.0)
     accepted += send_simulated(campaign, server, values[clients:], people.seed, show)
     for round in range(1, DAYS + 1):
+        people.progress(closing, (round - 1) / DAYS)
         request(server, "POST", f"{where}/rounds/{round}/close", key=key)
-        people.progress(closing, round / DAYS)
     answer = strict_json.parse(request(server, "GET", f"{where}/estimate?top={_ASKED}"))
     rows = {row["value"]: row for row in answer["values"]}
     return Collected(campaign, accepted, answer["reports"], answer["beta"], rows)

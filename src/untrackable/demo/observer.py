@@ -33,6 +33,7 @@ class Followed(NamedTuple):
 
 def follow(deck: Mechanism, seed: int, show: Callable[[float], None]) -> tuple[Followed, ...]:
     """Match people who use RAPPOR every day, the deck every day, and the deck one day in twenty."""
+    show(0.0)
     found: list[Followed] = []
     dealt = _by_reports(deck, 0, seed)
     for name, attendance, by_reports in (
@@ -40,13 +41,12 @@ def follow(deck: Mechanism, seed: int, show: Callable[[float], None]) -> tuple[F
         ("Deck, every day", EVERY_DAY, dealt),
         ("Deck, one day in twenty", ONE_IN_TWENTY, dealt),
     ):
-        show(len(found) / 3)
         crowds = [
             match_by_attendance(attendance, rounds=ROUNDS, people=LINKED, seed=seed + crowd).alone
             for crowd in range(_CROWDS)
         ]
         found.append(Followed(name, by_reports, _pooled(crowds)))
-    show(1.0)
+        show(len(found) / 3)
     return tuple(found)
 
 
