@@ -14,9 +14,11 @@ Unit = str | None
 
 
 def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
-    """A share as a percentage, or a number in its unit."""
+    """A share as a percentage, or a number in its unit, if the reports tell it."""
     if unit is None:
         return percent(value, side)
+    if math.isnan(value):
+        return "cannot tell"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return quantity(value, unit, side)
@@ -31,13 +33,13 @@ def band_note(beta: float, rounds: int, *, all_values: bool) -> str:
 
 def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
     """What the changes promise, and how they were found."""
-    values = ", of all values" if all_values else ""
+    values = " of all values" if all_values else ""
     how = (
         "stretches of rounds were compared"
         if independent
         else "single rounds were compared, as rounds share errors: clients keep their noise, or strings are hashed"
     )
-    return f"changes: all of them{values}, are real, except with probability {beta:.3g} (upper); {how}"
+    return f"changes: all of them{values} are real, except with probability {beta:.3g} (upper); {how}"
 
 
 def trend_name(trend: NumberTrend) -> str:
