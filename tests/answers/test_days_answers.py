@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from untrackable import Deck
 from untrackable.answers.answer import Answer, answer
-from untrackable.answers.days_answers import active_shares, asks_about_days, returned_shares
+from untrackable.answers.days_answers import DaysShare, active_shares, asks_about_days, returned_shares
 from untrackable.answers.question import Question
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.encodings.encoding import Encoding
@@ -83,3 +83,9 @@ def test_other_questions_are_refused() -> None:
         active_shares(other)
     with pytest.raises(ValueError, match="at_least must be between 1 and 28"):
         active_shares(active, (0,))
+
+
+def test_an_interval_that_leaves_out_hardly_anything_does_not_tell_a_share() -> None:
+    ends = [(0.0, 1.0), (0.0, 0.95), (0.02, 1.0), (0.0, 0.9), (0.3, 0.8)]
+    shares = [DaysShare(days=7, value=0.5, lower=a, upper=b, known=1.0, beta=0.05) for a, b in ends]
+    assert [share.tells for share in shares] == [False, False, False, True, True]

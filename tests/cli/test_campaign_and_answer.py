@@ -1,6 +1,7 @@
 """`untrackable campaign`, `answer` and `send`, as a person uses them."""
 
 import json
+import math
 import os
 import pty
 import re
@@ -617,7 +618,10 @@ def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Pat
     told = json.loads(run("policy", "show", "--folder", folder, "--json").output)
     assert told["policy"] == limits
     assert 0 < told["spent_upper"]["eps"] <= limits["eps"]
-    assert "Spent by all campaigns" in run("policy", "show", "--folder", folder).output
+    shown = run("policy", "show", "--folder", folder).output
+    assert "Spent by all campaigns" in shown
+    (times,) = re.findall(r"odds between any two answers by a factor of at most ([\d.]+),", shown)
+    assert math.exp(told["spent_upper"]["eps"]) <= float(times) < 1.01 * math.exp(told["spent_upper"]["eps"])
     done = run("policy", "set", "--eps", "100", "--folder", folder)
     assert done.exit_code == 0, done.output
     assert "eps 100.0, delta 1e-06" in done.output

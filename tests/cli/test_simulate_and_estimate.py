@@ -238,6 +238,22 @@ def test_exports_of_each_round(ending: str, stepping: Path, tmp_path: Path) -> N
     assert all(a >= b for a, b in zip(columns["upper_simultaneous"], columns["upper"], strict=True))
 
 
+def test_numbers_that_the_reports_of_a_round_cannot_tell_are_not_invented(tmp_path: Path) -> None:
+    path, table, picture = tmp_path / "weak.parquet", tmp_path / "x.csv", tmp_path / "x.png"
+    asked = ("deck", "bits=4", "slots=3", "eps_report=0.05", "--people", 200, "--rounds", 3)
+    run("simulate", *asked, "--buckets", "50ms:20s:14:log", "--out", path)
+    done = run("estimate", path, "--by-round", "--top", 1, "--export", table, "--plot", picture)
+    assert done.exit_code == 0, done.output
+    assert " ".join(done.output.split()).count("cannot tell 50 ms … 20 s") == 9
+    assert "cannot tell: the band of that round leaves out less than a tenth of what is possible" in done.output
+    assert "changes: all of them are real" in done.output
+    told = json.loads(run("estimate", path, "--by-round", "--json").output)["numbers"]
+    assert {row["estimate"] for each in told for row in each["rounds"]} == {None}
+    columns = pyarrow.csv.read_csv(table).to_pydict()
+    assert set(columns["mean"]) == set(columns["quantile_0.95"]) == {None}
+    assert set(columns["quantile_0.5_lower"]) == {50.0}
+
+
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_pictures_of_each_round(ending: str, stepping: Path, tmp_path: Path) -> None:
     picture = tmp_path / f"x{ending}"

@@ -18,6 +18,7 @@ from untrackable.encodings.days_of_use import (
     RETURN_DAYS,
     retention_masks,
 )
+from untrackable.estimation.functional import is_told
 
 AT_LEAST = (1, 7, 14, 28)
 """Numbers of active days that are asked for unless others are given."""
@@ -27,8 +28,8 @@ AT_LEAST = (1, 7, 14, 28)
 class DaysShare:
     """A share of people, for a number of days, in an interval that fails with probability at most `beta` (upper).
 
-    All intervals of an answer hold at once. If the interval excludes nothing, the reports do not `tell`. `known` is
-    the share of people of whom it is known (estimated), those that the share is of.
+    All intervals of an answer hold at once. If one leaves out less than a tenth of what is possible, the reports do
+    not `tell` the share. `known` is the share of people of whom it is known (estimated), those that it is of.
     """
 
     days: int
@@ -40,8 +41,8 @@ class DaysShare:
 
     @property
     def tells(self) -> bool:
-        """Whether the interval excludes anything."""
-        return self.lower > 0 or self.upper < 1
+        """Whether the interval leaves out enough, as for means and quantiles."""
+        return is_told(self.upper - self.lower, 1.0)
 
 
 def asks_about_days(answer: Answer) -> str | None:

@@ -16,7 +16,7 @@ from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import MEDIAN_AND_95, MOST_NUMBERS
 from untrackable.answers.trend import answered_trend
 from untrackable.estimation.change_points import Change
-from untrackable.estimation.functional import checked_weights
+from untrackable.estimation.functional import checked_weights, is_told
 from untrackable.estimation.intervals import FloatArray
 from untrackable.estimation.ordered_values import NumberEdges, cumulative_shares, numbered
 from untrackable.estimation.quantile_windows import RoundQuantiles
@@ -33,7 +33,8 @@ class NumberTrend(NotebookTable):
     The `changes` are all true at once, except with probability `beta` (upper). If a client's reports are not
     `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
     Standard errors are estimated for shares, upper for weighted sums, and not known for quantiles. The `unit` is
-    empty if numbers have none, and None for shares of people.
+    empty if numbers have none, and None for shares of people. A mean or quantile that the reports of a round cannot
+    tell has no estimate (NaN): its band leaves out less than a tenth of what is possible.
     """
 
     name: str
@@ -121,7 +122,9 @@ def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> Numb
         sum_trend(answer, weights, name="mean", beta=beta, together=together)
         for weights in (edges.lower, (edges.lower + edges.upper) / 2, edges.upper)
     )
-    return replace(middle, lower=low.lower, upper=high.upper, unit=_unit(answer))
+    possible = float(edges.upper[-1] - edges.lower[0])
+    estimates = _told(middle.estimates, high.upper - low.lower, possible)
+    return replace(middle, estimates=estimates, lower=low.lower, upper=high.upper, unit=_unit(answer))
 
 
 def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
@@ -149,7 +152,7 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
         quantile=quantile,
         rounds=found.rounds,
         reports=_reports(answer),
-        estimates=found.estimates(),
+        estimates=_told(found.estimates(), last - first + 1, edges.lower.size),
         standard_errors=None,
         lower=edges.lower[first],
         upper=edges.upper[last],
@@ -185,6 +188,12 @@ def number_trends(
 def _numbers(answer: Answer) -> NumberEdges:
     """The numbers that values stand for."""
     return numbered(next(iter(answer.rounds.values())))[1]
+
+
+def _told(estimates: FloatArray, left: ArrayLike, possible: float) -> FloatArray:
+    """The estimates of the rounds whose bands leave out enough of what is possible, and NaN for the others."""
+    told = [is_told(float(each), possible) for each in np.asarray(left)]
+    return np.where(told, estimates, np.nan)
 
 
 def _unit(answer: Answer) -> str:

@@ -20,6 +20,17 @@ def _eps(eps: float) -> str:
     return _MUCH if eps == math.inf else at_most(eps, 3)
 
 
+def _meaning(policy: Policy, eps: float) -> list[str]:
+    """What somebody learns who knows which reports are whose, if anything is spent."""
+    if eps in (0.0, math.inf):
+        return []
+    factor = at_most(math.nextafter(math.exp(eps), math.inf), 3)
+    return [
+        f"  in words      all of your reports together change the odds between any two answers by a factor of at "
+        f"most {factor}, except with probability {policy.delta:g}"
+    ]
+
+
 def spent_words(policy: Policy, spent: Spent) -> list[str]:
     """What all campaigns spend, beside the limits."""
     return [
@@ -27,6 +38,7 @@ def spent_words(policy: Policy, spent: Spent) -> list[str]:
         f"  private       eps {_eps(spent.eps)} of {policy.eps:g}",
         f"  in a crowd    eps {_eps(spent.crowd_eps)} of {policy.crowd_eps:g}",
         f"  recognised    with probability {at_most(spent.recognition, 3)} of {policy.recognition:g}",
+        *_meaning(policy, spent.eps),
     ]
 
 
@@ -52,6 +64,7 @@ def offer_words(policy: Policy, offer: Offer) -> list[str]:
         f"  in a crowd    eps {_eps(after.crowd_eps)} of {policy.crowd_eps:g}; without it {_eps(before.crowd_eps)}",
         f"  recognised    with probability {at_most(after.recognition, 3)} of {policy.recognition:g}; without it "
         f"{at_most(before.recognition, 3)}",
+        *_meaning(policy, after.eps),
     ]
     if offer.refusal is not None:
         return [*told, f"It would be refused: {offer.refusal}"]

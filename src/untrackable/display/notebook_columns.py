@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from untrackable import strict_json
@@ -187,7 +188,7 @@ def _(trend: NumberTrend) -> Columns:
     return {
         "round": _counts(trend.rounds),
         "reports": _counts(trend.reports),
-        "estimate": _floats(trend.estimates),
+        "estimate": _floats(None if isnan(each) else each for each in trend.estimates.tolist()),
         "standard_error": _floats(errors),
         "lower": _floats(trend.lower),
         "upper": _floats(trend.upper),

@@ -65,7 +65,9 @@ def common_unit(numbers: Iterable[float], unit: str) -> str:
 
 
 def quantity_in(number: float, unit: str, shown: str, side: Side = "nearest") -> str:
-    """A number with three digits in the unit `shown`, which a heading names."""
+    """A number with three digits in the unit `shown`, which a heading names, if the reports tell it."""
+    if math.isnan(number):
+        return _UNKNOWN
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
     found = rounded(float(converted(Fraction(number), unit, shown)), _DIGITS, side)

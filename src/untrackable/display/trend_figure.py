@@ -95,13 +95,13 @@ def _draw(axes: Axes, trend: NumberTrend) -> None:
     unit = trend.unit and common_unit(trend.estimates, trend.unit)
     scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
 
-    def drawn(numbers: FloatArray) -> FloatArray:
+    def drawn(numbers: FloatArray | float) -> FloatArray:
         return np.clip(numbers, min=finite.min() - beyond, max=finite.max() + beyond) * scale
 
     axes.fill_between(trend.rounds, drawn(trend.lower), drawn(trend.upper), color=BLUE, alpha=0.18, lw=0)
     axes.plot(trend.rounds, drawn(trend.estimates), ".-", color=BLUE, lw=1.2)
     for change in trend.changes:
-        height = drawn(trend.estimates[trend.rounds.index(change.at)])
+        height = drawn(_height(trend, trend.rounds.index(change.at)))
         color = TEAL if change.rose else RED
         axes.plot(change.at, height, "^" if change.rose else "v", color=color, ms=9, mec=INK, zorder=4)
         axes.hlines(height, change.first, change.last, color=color, lw=4, alpha=0.5, zorder=3)
@@ -112,6 +112,12 @@ def _draw(axes: Axes, trend: NumberTrend) -> None:
     else:
         axes.set_ylabel(unit or "number", fontsize=9)
     plain_axes(axes, "y")
+
+
+def _height(trend: NumberTrend, at: int) -> float:
+    """Where a change is marked: at the estimate, or in the middle of the band if the reports do not tell one."""
+    estimate, ends = float(trend.estimates[at]), (float(trend.lower[at]), float(trend.upper[at]))
+    return sum(ends) / 2 if np.isnan(estimate) else estimate
 
 
 def _meanings(trends: Sequence[NumberTrend]) -> list[Any]:

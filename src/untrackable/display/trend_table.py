@@ -10,6 +10,7 @@ from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
 from untrackable.answers.trend import at_beta
 from untrackable.display.estimate_table import as_dict as estimate_dict
+from untrackable.display.notebook_columns import Column
 from untrackable.display.number_words import common_unit, quantity_in
 from untrackable.display.percentages import percent
 from untrackable.display.table_file import write_table
@@ -132,6 +133,8 @@ def notes(found: Trends) -> list[str]:
             f"{names}: these hold together as well; bands cover every position within buckets, and estimates and "
             "changes take numbers as the middle of their buckets"
         )
+        if any(np.isnan(trend.estimates).any() for trend in found.numbers):
+            said.append("cannot tell: the band of that round leaves out less than a tenth of what is possible")
     return said
 
 
@@ -158,7 +161,7 @@ def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
             {
                 "round": number,
                 "reports": trend.reports[i],
-                "estimate": float(trend.estimates[i]),
+                "estimate": _none_if_nan(trend.estimates[i]),
                 "standard_error": None if errors is None else float(errors[i]),
                 "lower": float(trend.lower[i]),
                 "upper": float(trend.upper[i]),
@@ -188,5 +191,10 @@ def _number_columns(each: Mapping[int, Estimate], numbers: Sequence[NumberTrend]
     for trend in numbers:
         name = "mean" if trend.quantile is None else f"quantile_{trend.quantile:g}"
         for ending, values in (("", trend.estimates), ("_lower", trend.lower), ("_upper", trend.upper)):
-            columns[name + ending] = np.repeat(values, rows)
+            columns[name + ending] = Column("float64", [_none_if_nan(each) for each in np.repeat(values, rows)])
     return columns
+
+
+def _none_if_nan(estimate: float) -> float | None:
+    """A number that the reports do not tell is missing in files."""
+    return None if np.isnan(estimate) else float(estimate)

@@ -17,9 +17,11 @@ _NAMED = 4
 
 
 def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
-    """A share as a percentage, or a number in its unit."""
+    """A share as a percentage, or a number in its unit, if the reports tell it."""
     if unit is None:
         return percent(value, side)
+    if math.isnan(value):
+        return "cannot tell"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return quantity(value, unit, side)
@@ -34,7 +36,7 @@ def band_note(beta: float, rounds: int, *, all_values: bool) -> str:
 
 def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
     """What the changes promise, and how they were found."""
-    values = ", of all values," if all_values else ""
+    values = " of all values" if all_values else ""
     how = (
         "stretches of rounds were compared"
         if independent

@@ -1,8 +1,11 @@
-"""One deck for each of several tables, all with one privacy budget: what asking for each by itself takes."""
+"""One deck for each of several tables, all with one privacy budget: what asking for each by itself takes.
+
+Small tables are better known by reports of the same eps, so their reports have a smaller one.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -35,15 +38,17 @@ _COUNTED_CLOSE = 1e-3
 _KEPT_BACK = 0.02
 """The part of the crowd's eps that is not spent, so that a client can confirm the rest with coarser sums."""
 _BETA = 0.05
+_HAIR = 1e-12
+"""The share by which a pure eps is smaller, to make up for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeparateDecks:
-    """A deck for each of the `views`. One report has the same `eps` in all, and answers have up to `width` bits."""
+    """A deck for each of the `views`, with the `eps` of one report of each. Answers have up to `width` bits."""
 
     views: tuple[View, ...]
     slots: int
-    eps: float
+    eps: tuple[float, ...]
     width: int
 
     def decks(self, plain: Sequence[bool]) -> tuple[Mechanism, ...]:
@@ -52,17 +57,19 @@ class SeparateDecks:
             Deck(bits=base.bits, slots=self.slots, eps_report=base.eps, width=base.width)
             if alone
             else Dealt(base, self.slots)
-            for base, alone in zip(map(self._base, self.views), plain, strict=True)
+            for base, alone in zip(self._bases(), plain, strict=True)
         )
 
-    def _base(self, view: View) -> Views:
-        """The reports about all bits of a view, which are the only ones."""
-        bits = len(view)
-        return Views(bits=bits, views=(tuple(range(bits)),), eps=self.eps, width=min(self.width, bits))
+    def _bases(self) -> list[Views]:
+        """The reports about all bits of each view, which are the only ones of its deck."""
+        return [
+            Views(bits=len(view), views=(tuple(range(len(view))),), eps=eps, width=min(self.width, len(view)))
+            for view, eps in zip(self.views, self.eps, strict=True)
+        ]
 
     def privacy(self, participation: Fraction) -> Experiment:
         """What all cards of all decks together reveal to somebody who knows whose they are."""
-        return _composed(self.views, self.width, self.eps, self.slots, participation)
+        return _composed(_reports(self.views, self.width, self.eps), self.slots, participation)
 
     def cell_spreads(self, shown: tuple[View, ...]) -> list[Spread]:
         """How far a cell of each table of these bits may be off, with a report about every view by each person.
@@ -73,16 +80,16 @@ class SeparateDecks:
         return [self._cell(bits) for bits in shown]
 
     def _cell(self, bits: View) -> Spread:
-        found = [self._by_one(view, bits) for view in self.views if set(bits) <= set(view)]
+        found = [
+            _spread_of_part(base, tuple(map(view.index, bits)))
+            for view, base in zip(self.views, self._bases(), strict=True)
+            if set(bits) <= set(view)
+        ]
         precision = np.array([1 / float(spread.variance) for spread in found])
         weights = precision / precision.sum()
         spans = weights * np.array([float(spread.span) for spread in found])
         variance = float(1 / precision.sum())
         return Spread(variance, float(np.hypot.reduce(spans)), float(spans.max()))
-
-    def _by_one(self, view: View, bits: View) -> Spread:
-        """The spread of a cell by the deck of one view, of everybody's shares."""
-        return _spread_of_part(self._base(view), tuple(view.index(bit) for bit in bits))
 
 
 @lru_cache(maxsize=1024)
@@ -97,13 +104,16 @@ def separate_decks(budget: Budget) -> SeparateDecks:
     slots = budget.last_round(LAST_CARD)
     widest = min(LARGEST_WIDTH, max(map(len, budget.views)))
 
+    def decks(eps: float, width: int) -> SeparateDecks:
+        return SeparateDecks(budget.views, slots, _each_eps(budget, eps), width)
+
     def solved(width: int) -> SeparateDecks:
-        return SeparateDecks(budget.views, slots, _largest_eps(budget, slots, width), width)
+        return decks(_largest_eps(budget, slots, width), width)
 
     def guessed(width: int) -> SeparateDecks:
         found = _guessed_crowd_eps(budget, slots, width)
         alone = LARGEST_EPS if budget.eps == math.inf else _eps_alone(budget, slots, width)
-        return SeparateDecks(budget.views, slots, min(found, alone), width)
+        return decks(min(found, alone), width)
 
     def radius(found: SeparateDecks) -> float:
         reports = max(1, math.floor(budget.people * budget.participation))
@@ -114,21 +124,47 @@ def separate_decks(budget: Budget) -> SeparateDecks:
     if budget.crowd is not None:  # One answer takes seconds, so the width is chosen roughly.
         return solved(min(map(guessed, widths), key=radius).width)
     narrow = solved(1)
-    return narrow if narrow.eps <= QUIET else min((narrow, *map(solved, widths[1:])), key=radius)
+    return narrow if max(narrow.eps) <= QUIET else min((narrow, *map(solved, widths[1:])), key=radius)
 
 
-def _composed(views: tuple[View, ...], width: int, eps: float, slots: int, participation: Fraction) -> Experiment:
-    """So many cards about each view, each of which is sent with the probability `participation`."""
-    bases = _bases(views, width, eps)
+def shares_of_eps(views: tuple[View, ...], shown: tuple[View, ...]) -> tuple[float, ...]:
+    """The eps of one report about each view, as a share of the largest, so that tables are equally well known.
+
+    The error of a cell of s bits, by quiet reports about k bits, is in proportion to √((2^k-1)(2^s-1))/2^s/eps. For
+    s = k this is (1-2^-k)/eps, so single bits are known twice as well as large tables. A table counts for the
+    smallest views that tell it. If there are m of them, its error is √m times smaller.
+    """
+    errors = [0.0] * len(views)
+    for bits in shown:
+        telling = [i for i, view in enumerate(views) if set(bits) <= set(view)]
+        size = min(len(views[i]) for i in telling)
+        best = [i for i in telling if len(views[i]) == size]
+        error = math.sqrt((2.0**size - 1) * (2.0 ** len(bits) - 1) / len(best)) / 2.0 ** len(bits)
+        for i in best:
+            errors[i] = max(errors[i], error)
+    least = min(error for error in errors if error)
+    return tuple((error or least) / max(errors) for error in errors)
+
+
+def _each_eps(budget: Budget, eps: float) -> tuple[float, ...]:
+    """The eps of one report about each view, if it is at most this."""
+    return tuple(eps * share for share in shares_of_eps(budget.views, budget.shown))
+
+
+def _composed(reports: list[tuple[NoisyInnerProduct, int]], slots: int, participation: Fraction) -> Experiment:
+    """So many cards of each kind of report, each of which is sent with the probability `participation`."""
     return Experiment(
-        [(thinned_factor(base.privacy_factor(), participation), slots * count) for base, count in bases]
+        [(thinned_factor(base.privacy_factor(), participation), slots * count) for base, count in reports]
     )
 
 
-def _bases(views: tuple[View, ...], width: int, eps: float) -> list[tuple[NoisyInnerProduct, int]]:
-    """The report about a table of each size, and how many tables have that size."""
-    sizes = Counter(map(len, views))
-    return [(NoisyInnerProduct(bits=bits, eps=eps, width=min(width, bits)), count) for bits, count in sizes.items()]
+def _reports(views: tuple[View, ...], width: int, eps: tuple[float, ...]) -> list[tuple[NoisyInnerProduct, int]]:
+    """The reports about tables of each size and eps, and how many tables have these."""
+    kinds = Counter(zip(map(len, views), eps, strict=True))
+    return [
+        (NoisyInnerProduct(bits=bits, eps=each, width=min(width, bits)), count)
+        for (bits, each), count in kinds.items()
+    ]
 
 
 def _largest_eps(budget: Budget, slots: int, width: int) -> float:
@@ -139,20 +175,28 @@ def _largest_eps(budget: Budget, slots: int, width: int) -> float:
 
 def _eps_alone(budget: Budget, slots: int, width: int) -> float:
     def spent(eps: float) -> float:
-        return _composed(budget.views, width, eps, slots, budget.participation).delta(budget.eps).upper
+        reports = _reports(budget.views, width, _each_eps(budget, eps))
+        return _composed(reports, slots, budget.participation).delta(budget.eps).upper
 
-    cards = slots * len(budget.views)
-    pure = min(math.nextafter(budget.eps / cards, 0), LARGEST_EPS)
+    shares = _each_eps(budget, 1.0)
+    pure = min(budget.eps / (slots * math.fsum(shares)) * (1 - _HAIR), LARGEST_EPS)
+    cards = slots * math.fsum(share**2 for share in shares)
     guess = gaussian_shift(budget.delta, budget.eps) / math.sqrt(cards * float(budget.participation))
     start = min(max(pure, guess), LARGEST_EPS)
-    return max(pure, largest_parameter(spent, start, eps=budget.eps, delta=budget.delta, high=LARGEST_EPS))
+    found = largest_parameter(spent, start, eps=budget.eps, delta=budget.delta, high=LARGEST_EPS)
+
+    def law(deck: Dealt) -> LossLaw | None:
+        step = budget.eps / STEPS
+        return deck.integer_privacy(slots, values="any", step=step, participation=budget.participation)
+
+    return max(pure, _counted_by_clients(budget, slots, width, found, law, budget)) if found > pure else pure
 
 
 def _crowd_eps(budget: Budget, slots: int, width: int, most: float) -> float:
     crowd = _crowd(budget)
 
     def rounds_of(eps: float) -> Rounds:
-        return {(_loudest_parts(budget, width, eps), crowd.people): slots * len(budget.views)}
+        return {(parts, crowd.people): slots * count for parts, count in _crowd_parts(budget, width, eps)}
 
     found = loudest_in_crowd(
         rounds_of,
@@ -162,33 +206,41 @@ def _crowd_eps(budget: Budget, slots: int, width: int, most: float) -> float:
         participation=budget.participation,
         most=most,
     )
-    if found:
-        found = _counted_by_clients(budget, slots, width, found)
+
+    def law(deck: Dealt) -> LossLaw | None:
+        return deck.integer_crowd(people=crowd.people, participation=budget.participation)
+
+    if found and budget.crowd is not None:
+        found = _counted_by_clients(budget, slots, width, found, law, budget.crowd)
     if found == 0:
         raise ValueError(f"people must be more than {crowd.people:,}: so small a crowd does not keep this budget")
     return found
 
 
-def _counted_by_clients(budget: Budget, slots: int, width: int, most: float) -> float:
+def _counted_by_clients(
+    budget: Budget,
+    slots: int,
+    width: int,
+    most: float,
+    law_of: Callable[[Dealt], LossLaw | None],
+    limit: Budget | CrowdBudget,
+) -> float:
     """The largest eps of one report up to `most` with which a client's ledger accepts all decks; 0 if none is.
 
-    It composes coarser laws of all decks, each of which is an upper bound.
+    It composes coarser laws of all decks, each of which is an upper bound, and compares them with the `limit`.
     """
-    crowd = budget.crowd
-    if crowd is None:
-        raise TypeError("the budget must have a crowd")
 
     def spent(eps: float) -> float:
         laws: list[LossLaw] = []
-        for base, count in _bases(budget.views, width, eps):
-            law = Dealt(base, slots).integer_crowd(people=crowd.people, participation=budget.participation)
+        for base, count in _reports(budget.views, width, _each_eps(budget, eps)):
+            law = law_of(Dealt(base, slots))
             laws += [LossLaw.everything() if law is None else law] * count
-        return composed(laws, crowd.eps / STEPS).delta(crowd.eps)
+        return composed(laws, limit.eps / STEPS).delta(limit.eps)
 
-    if spent(most) <= crowd.delta:
+    if spent(most) <= limit.delta:
         return most
     return largest_parameter(
-        spent, 0.95 * most, eps=crowd.eps, delta=crowd.delta, high=most, tolerance=_COUNTED_CLOSE
+        spent, 0.95 * most, eps=limit.eps, delta=limit.delta, high=most, tolerance=_COUNTED_CLOSE
     )
 
 
@@ -199,15 +251,19 @@ def _crowd(budget: Budget) -> CrowdBudget:
     return replace(budget.crowd, eps=budget.crowd.eps * (1 - _KEPT_BACK))
 
 
-def _loudest_parts(budget: Budget, width: int, eps: float) -> CrowdParts:
-    """How the reports of two values differ at most, whatever the table. What a crowd hides grows with each part."""
-    parts = [crowd_parts(base).numbers for base, _ in _bases(budget.views, width, eps)]
-    return CrowdParts(*(max(each) for each in zip(*parts, strict=True)))
+def _crowd_parts(budget: Budget, width: int, eps: float) -> list[tuple[CrowdParts, int]]:
+    """How the reports of two values differ, for tables of each kind, and how many tables are of that kind."""
+    reports = _reports(budget.views, width, _each_eps(budget, eps))
+    return [(crowd_parts(base), count) for base, count in reports]
 
 
 def _guessed_crowd_eps(budget: Budget, slots: int, width: int) -> float:
     """The eps at which all rounds look like a Gaussian that spends the budget, to first order in 1/people."""
     crowd = _crowd(budget)
-    cards = float(budget.participation) * slots * len(budget.views)
+    cards = float(budget.participation) * slots
     target = gaussian_shift(crowd.delta, crowd.eps) ** 2 * crowd.people / (2 * cards)
-    return guessed_loudness(lambda eps: _loudest_parts(budget, width, eps).distance, target)
+
+    def loudness(eps: float) -> float:
+        return math.fsum(count * p.distance * (p.ratio - 1) for p, count in _crowd_parts(budget, width, eps))
+
+    return guessed_loudness(loudness, target)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, NamedTuple
 
 from untrackable.display.answer_words import range_words
@@ -76,7 +76,7 @@ def trend_panels(
 ) -> Panels:
     """The panels of a trend, with `rounds`, `labels`, and `frequencies`, `lower` and `upper` for each label.
 
-    Ends that have no bound are drawn at the edge.
+    Ends that have no bound are drawn at the edge. A number that the reports do not tell has no dot.
     """
     rounds: list[int] = trend["rounds"]
     drawn: list[float] = [
@@ -98,7 +98,9 @@ def trend_panels(
         edge = [(across(number), up(end)) for number, end in zip(rounds, upper, strict=True)]
         edge += reversed([(across(number), up(end)) for number, end in zip(rounds, lower, strict=True)])
         dots = [
-            (across(n), up(share), f"round {n}: {words(share)}") for n, share in zip(rounds, shares, strict=True)
+            (across(n), up(share), f"round {n}: {words(share)}")
+            for n, share in zip(rounds, shares, strict=True)
+            if not isnan(share)
         ]
         panels.append(Panel(label, _points(edge), _points((x, y) for x, y, _ in dots), dots))
     places = [(up(tick), words(tick).replace(".00 %", " %")) for tick in ticks(lowest, highest)]

@@ -147,14 +147,17 @@ def guessed_crowd_eps(
     The square of its shift is 2·k·d·(e^ε-1)/people, where d is the largest distance of the reports of two values.
     """
     target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots)
-    return guessed_loudness(lambda one: crowd_parts(with_eps(base, one)).distance, target)
+    return guessed_loudness(lambda one: crowd_parts(with_eps(base, one)).distance * math.expm1(one), target)
 
 
-def guessed_loudness(distance: Callable[[float], float], target: float) -> float:
-    """The eps at which the distance of two values' reports, times e^ε-1, is the target, or else the largest one."""
+def guessed_loudness(loudness: Callable[[float], float], target: float) -> float:
+    """The eps at which reports are as loud as the target, or else the largest one.
+
+    The loudness of a report is the distance of two values' reports, times e^ε-1.
+    """
 
     def lacking(eps: float) -> float:
-        return math.log(target / (distance(eps) * math.expm1(eps)))
+        return math.log(target / loudness(eps))
 
     try:
         return falling_root(
