@@ -124,7 +124,7 @@ def discover_files(
         )
     if not isinstance(found.encoding, DiscoveredStrings):
         raise EncodingError(
-            "these reports are not of strings to be discovered; `untrackable estimate` reads reports of known values"
+            "these reports are not of strings to be discovered; `untrackable estimate` reads those of known values"
         )
     if not found.sums:
         raise ValueError("there are no reports of these rounds")
