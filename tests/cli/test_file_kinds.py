@@ -17,6 +17,7 @@ CONTENTS = {
     "store": b"SQLite format 3\0",
     "campaign": b'{"question": "Dark?", "mechanism": {}}',
     "plan": b'{"options": [], "campaign": {"mechanism": {}}}',
+    "directory": b'{"campaigns": [], "version": 1}',
     "mechanism": json.dumps(Deck(bits=2, slots=3, eps_report=1.0).to_json()).encode(),
 }
 ASKING = {

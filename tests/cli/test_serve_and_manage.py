@@ -96,7 +96,7 @@ def test_a_campaign_from_file_to_closed_round(url: str, tmp_path: Path) -> None:
     assert "sums.parquet: 500 reports of Deck" in run("estimate", str(sums)).stdout
     failed = run("discover", str(sums))
     assert failed.exit_code == 1
-    assert "the encoding of these reports is not of strings to be discovered" in failed.stderr
+    assert "these reports are not of strings to be discovered; `untrackable estimate` reads" in failed.stderr
 
     from pyarrow import parquet
 

@@ -84,6 +84,8 @@ def test_words_and_shares() -> None:
     )
     assert "any other with 25 %" in truth_words("marks", 0.75, 0.25)
     assert [share(x) for x in (1.0, 0.99997, 0.999999999)] == ["100 %", "99.997 %", "above 99.9999 %"]
+    bounds = (0.5, 0.7310586, 0.99966, 0.999999999)
+    assert [share(x, "up") for x in bounds] == ["50 %", "73.2 %", "99.97 %", "100 %"]
 
 
 def test_a_printed_error_is_not_below_the_bound() -> None:

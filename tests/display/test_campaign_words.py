@@ -60,7 +60,7 @@ def test_both_observers_in_words() -> None:
         in alone
     )
     assert "at least 100 people take part" in alone
-    assert "is right with probability at most 73.1 % (upper" in guess
+    assert "is right with probability at most 73.2 % (upper" in guess
     assert together.startswith("If the relay and the collector work together, all reports that a person ever sends")
     assert "2981 (eps = 8)" in together
     assert "is right with probability at most 99.97 % (upper" in other
@@ -86,4 +86,4 @@ def test_the_guarantee_in_one_sentence() -> None:
     assert "ever sends, is right with probability at most 99.97 % (upper" in guarantee_sentence(campaign())
     both = guarantee_sentence(crowded())
     assert "made by the collector" in both
-    assert "at most 73.1 %; together with the relay, at most 99.97 % (upper" in both
+    assert "at most 73.2 %; together with the relay, at most 99.97 % (upper" in both

@@ -15,7 +15,7 @@ def test_each_observer_has_its_numbers() -> None:
     assert alone[1:] == ("8", "1e-06", "2981", "99.97 %")
     assert no_relay_words(campaign()).startswith("This campaign does not rely on a relay.")
     without, together = observers(crowded())
-    assert without[1:] == ("1", "1e-06", "2.719", "73.1 %")
+    assert without[1:] == ("1", "1e-06", "2.719", "73.2 %")
     assert together[1:] == alone[1:]
     assert no_relay_words(crowded()) == ""
 

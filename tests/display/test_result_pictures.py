@@ -180,6 +180,8 @@ def test_a_comparison_has_every_mechanism_in_a_row() -> None:
     assert [label.get_text() for label in followed.get_yticklabels()] == [row.name for row in rows]
     assert followed.collections[-1].get_offsets()[:, 0].tolist() == [row.recognised.upper for row in rows]
     assert accurate.collections[-1].get_offsets()[:, 0].tolist() == [row.all_rounds for row in rows]
+    (rings,) = (line for line in followed.lines if line.get_marker() == "o")
+    assert rings.get_markersize() ** 2 > 2 * followed.collections[-1].get_sizes()[0], "seen around a dot"
 
 
 def test_a_plan_marks_what_it_recommends() -> None:

@@ -76,4 +76,4 @@ def test_notes_are_of_what_is_shown() -> None:
     assert "changes: all of them are real, except with probability 0.05 (upper)" in numbers[2]
     shares = notes(Trends((result("share trend"),) * 2, (), 0.05, ""))
     assert shares[0] == "estimate: unbiased, so a share may be below 0"
-    assert "changes: all of them, of all values, are real" in shares[2]
+    assert "changes: all of them of all values are real" in shares[2]

@@ -154,7 +154,7 @@ def new(
                  --plan plan.json
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 365 \
-                 --crowd-people 100000 --gateway gateway.json
+                 --crowd-people 1000000 --eps 4 --gateway gateway.json
     """
     if file.exists():
         raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")

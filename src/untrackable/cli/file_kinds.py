@@ -21,6 +21,7 @@ _BEGINNINGS = {
 _FIELDS = {
     "question": "campaign",
     "campaign": "plan",
+    "campaigns": "directory",
     "mechanism": "mechanism",
     "public_key": "keys",
     "keys": "keys",
@@ -33,6 +34,7 @@ _WORDS = {
     "store": "a database, such as `untrackable manage list --store sqlite:///…` reads",
     "campaign": "a campaign, which `untrackable campaign show` reads",
     "plan": "a plan, of which `untrackable campaign new --plan` makes a campaign",
+    "directory": "a directory of campaigns, which `untrackable answer --directory` reads",
     "mechanism": "the description of a mechanism, which `untrackable audit` reads",
     "keys": "a list of keys",
 }

@@ -127,8 +127,8 @@ def plan(
                  --eps 2 --want quantiles
              untrackable plan --people 1000000 --choice search --choice export \
                  --choice share --rounds 12 --eps 2
-             untrackable plan --people 100000 --values 2 --rounds 365 \
-                 --crowd-eps 1
+             untrackable plan --people 1000000 --values 2 --rounds 365 \
+                 --crowd-eps 1 --eps 4
              untrackable plan --together questions.toml --campaigns campaigns
     """
     is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT

@@ -10,6 +10,7 @@ from untrackable.brackets import Bracket
 from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
 from untrackable.display.crowd_words import DOES_NOT_APPLY, both_ends
 from untrackable.display.numbers import known_ends, lower, number, said, shown, upper
+from untrackable.display.percentages import percent
 
 CAPTIONS = {
     "recognised": (
@@ -227,11 +228,12 @@ def _apart(audit: Audit) -> list[str]:
     linked = audit.linked_apart
     if linked is None:
         return []
-    limit = "" if linked.top1_bound is None else f"; at most {upper(linked.top1_bound.upper)} is possible, upper"
+    bound = linked.top1_bound
+    limit = "" if bound is None else f"; at most {percent(bound.upper, 'up')} is possible, upper"
     half = linked.reports
     return [
         f"People with different values are easier to follow: with {half} report{'s' * (half > 1)} from each of two "
-        f"places, an attack matches {number(linked.top1.sampled)} of {linked.people:,} (sampled{limit})."
+        f"places, an attack matches {percent(linked.top1.sampled)} of {linked.people:,} people (sampled{limit})."
     ]
 
 

@@ -76,7 +76,7 @@ def wipes_words(wipes: int | Literal["any"]) -> str:
 def guarantee_sentence(campaign: Campaign) -> str:
     """The guarantee in one sentence, for a list of campaigns: how well a guess can do."""
     declared, crowd = campaign.guarantee, campaign.guarantee.crowd
-    everything = share(guess_bound(declared.eps, declared.delta))
+    everything = share(guess_bound(declared.eps, declared.delta), "up")
     if crowd is None:
         return (
             "A guess between two answers, made from all reports that a person ever sends, is right with "
@@ -84,7 +84,7 @@ def guarantee_sentence(campaign: Campaign) -> str:
         )
     return (
         "A guess between two answers, made by the collector from all reports that it ever gets, is right with "
-        f"probability at most {share(guess_bound(crowd.eps, crowd.delta))}; together with the relay, at most "
+        f"probability at most {share(guess_bound(crowd.eps, crowd.delta), 'up')}; together with the relay, at most "
         f"{everything} (upper; 50 % is a coin toss)."
     )
 
@@ -92,7 +92,7 @@ def guarantee_sentence(campaign: Campaign) -> str:
 def _guess_words(eps: float, delta: float) -> str:
     return (
         "A guess between two answers, made from all these reports, is right with probability at most "
-        f"{share(guess_bound(eps, delta))} (upper; 50 % is a coin toss)."
+        f"{share(guess_bound(eps, delta), 'up')} (upper; 50 % is a coin toss)."
     )
 
 

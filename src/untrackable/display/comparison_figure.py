@@ -44,7 +44,7 @@ def comparison_picture(comparison: Comparison) -> Picture:
         np.array([getattr(row, name).upper for row in rows]) for name in ("recognised", "attended")
     )
     followed.hlines(places, recognised, attended, color=FAINT, lw=1)
-    followed.plot(attended, places, "o", mfc="white", mec=GREY, ms=6, zorder=3)
+    followed.plot(attended, places, "o", mfc="white", mec=GREY, ms=10, zorder=3)  # seen around a dot at its place
     followed.scatter(recognised, places, color=colors, s=36, zorder=4)
     followed.axvline(guess, color=GREY, ls=":", lw=1.5)
     _shares(followed, guess / 2, 1.6, f"picked out of {comparison.crowd:,}:\nat most (upper)")
@@ -64,7 +64,7 @@ def comparison_picture(comparison: Comparison) -> Picture:
         if color in colors
     ]
     by_both = "by reports and attendance together"
-    marks.append(Line2D([], [], marker="o", mfc="white", mec=GREY, lw=0, label=by_both))
+    marks.append(Line2D([], [], marker="o", mfc="white", mec=GREY, ms=10, lw=0, label=by_both))
     marks.append(Line2D([], [], color=GREY, ls=":", lw=1.5, label="by guessing (exact)"))
     best = most_accurate_hidden(comparison)
     if best is not None:

@@ -87,5 +87,9 @@ def cost_words(campaign: Campaign) -> str:
 
 def _observer(who: str, eps: float, delta: float) -> Observer:
     return Observer(
-        who, at_most(eps), at_most(delta, 4) if delta else "0", odds_factor(eps), share(guess_bound(eps, delta))
+        who,
+        at_most(eps),
+        at_most(delta, 4) if delta else "0",
+        odds_factor(eps),
+        share(guess_bound(eps, delta), "up"),
     )

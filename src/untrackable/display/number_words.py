@@ -13,7 +13,8 @@ from untrackable.estimation.ordered_values import Quantile
 from untrackable.units import converted, readable_unit
 
 _DIGITS = 3
-_UNKNOWN = "these reports cannot tell"
+CANNOT_TELL = "cannot tell"
+_UNKNOWN = f"these reports {CANNOT_TELL}"
 
 
 class NumberRow(NamedTuple):
@@ -67,7 +68,7 @@ def common_unit(numbers: Iterable[float], unit: str) -> str:
 def quantity_in(number: float, unit: str, shown: str, side: Side = "nearest") -> str:
     """A number with three digits in the unit `shown`, which a heading names, if the reports tell it."""
     if math.isnan(number):
-        return _UNKNOWN
+        return CANNOT_TELL
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
     found = rounded(float(converted(Fraction(number), unit, shown)), _DIGITS, side)

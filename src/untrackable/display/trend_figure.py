@@ -19,10 +19,9 @@ from untrackable.display.figure_style import (
     shares_on,
     titled_grid,
 )
-from untrackable.display.number_words import common_unit
 from untrackable.display.picture import Picture
 from untrackable.display.trend_table import Trends
-from untrackable.display.trend_words import trend_name
+from untrackable.display.trend_words import trend_name, trend_unit
 from untrackable.estimation.intervals import FloatArray
 from untrackable.extras import extra
 from untrackable.units import converted
@@ -92,7 +91,7 @@ def _draw(axes: Axes, trend: NumberTrend) -> None:
     finite = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
     # Numbers out of range have no bound: their band is drawn a little beyond all others.
     beyond = float(np.ptp(finite)) / 10 or 1.0
-    unit = trend.unit and common_unit(trend.estimates, trend.unit)
+    unit = trend.unit and trend_unit(trend, trend.unit)
     scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
 
     def drawn(numbers: FloatArray | float) -> FloatArray:

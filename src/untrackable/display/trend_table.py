@@ -11,7 +11,7 @@ from untrackable.answers.number_trend import NumberTrend, number_trends, share_t
 from untrackable.answers.trend import at_beta
 from untrackable.display.estimate_table import as_dict as estimate_dict
 from untrackable.display.notebook_columns import Column
-from untrackable.display.number_words import common_unit, quantity_in
+from untrackable.display.number_words import quantity_in
 from untrackable.display.percentages import percent
 from untrackable.display.table_file import write_table
 from untrackable.display.trend_words import (
@@ -20,6 +20,7 @@ from untrackable.display.trend_words import (
     change_note,
     change_sentence,
     trend_name,
+    trend_unit,
     unchanged_sentence,
 )
 from untrackable.estimation.estimate import Estimate
@@ -64,7 +65,7 @@ def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list
     made: list[dict[str, list[str]]] = []
     for trend in trends:
         last = _last(trend)
-        suited = common_unit(trend.estimates, unit)
+        suited = trend_unit(trend, unit)
         cells = [
             f"{quantity_in(float(trend.estimates[i]), unit, suited)} "
             f"({quantity_in(float(trend.lower[i]), unit, suited, 'down')} … "

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.brackets import Side
-from untrackable.display.number_words import quantile_name, quantity
+from untrackable.display.number_words import CANNOT_TELL, common_unit, quantile_name, quantity
 from untrackable.display.numbers import all_of
 from untrackable.display.percentages import percent
 from untrackable.estimation.change_points import Change
@@ -21,7 +23,7 @@ def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
     if unit is None:
         return percent(value, side)
     if math.isnan(value):
-        return "cannot tell"
+        return CANNOT_TELL
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return quantity(value, unit, side)
@@ -48,6 +50,11 @@ def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
 def trend_name(trend: NumberTrend) -> str:
     """What a trend is called: a value's name, the mean, or a quantile such as the median."""
     return trend.name if trend.quantile is None else quantile_name(trend.quantile)
+
+
+def trend_unit(trend: NumberTrend, unit: str) -> str:
+    """The unit in which a trend is best read: its estimates, or its band if the reports tell none."""
+    return common_unit(trend.upper if np.isnan(trend.estimates).all() else trend.estimates, unit)
 
 
 def change_sentence(trend: NumberTrend, change: Change, unit: Unit) -> str:

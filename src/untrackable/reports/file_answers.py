@@ -134,7 +134,9 @@ def discover_files(
             progress=progress,
         )
     if not isinstance(found.encoding, DiscoveredStrings):
-        raise EncodingError("the encoding of these reports is not of strings to be discovered")
+        raise EncodingError(
+            "these reports are not of strings to be discovered; `untrackable estimate` reads those of known values"
+        )
     if not found.sums:
         raise ValueError("there are no reports of these rounds")
     levels = found.encoding.levels
