@@ -41,7 +41,7 @@ def test_a_set_tells_its_shares(budget: dict[str, float]) -> None:
         people=10**6,
         rounds=2,
         progress=lambda what, done: told.append((what, done or 0.0)),
-        **budget,  # type: ignore[arg-type]
+        **budget,
     )
     shares = [done for _, done in told]
     assert shares == sorted(shares)
