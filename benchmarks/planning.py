@@ -1,4 +1,4 @@
-"""How long a plan takes: processor time of ordinary goals, as multiples of one exact evaluation in the same run.
+"""How long plans take: processor time, as multiples of one exact evaluation in the same run.
 
 The unit is what every search is made of: delta of a year of answers, convolved exactly (a deck of 365 cards).
 Beside it, what importing the planner takes, and the command from start to end. Run with `make bench`.
@@ -15,7 +15,8 @@ from typing import Any
 _STARTED = time.process_time()
 
 import untrackable  # noqa: E402
-from untrackable.planning import plans  # noqa: E402
+from untrackable.encodings import Choices  # noqa: E402
+from untrackable.planning import plans, question_set  # noqa: E402
 
 _IMPORTED = time.process_time() - _STARTED
 
@@ -40,6 +41,47 @@ GOALS: dict[str, dict[str, Any]] = {
         "changes": True,
     },
     "16 bits, 730 rounds: people": {"bits": 16, "rounds": 730, "eps": 1.0, "error": 0.01},
+    "crowd, yes/no, 12 weeks: error": {"people": 10**5, "values": 2, "rounds": 12, "crowd_eps": 1.0, "eps": 4.0},
+    "crowd, 16 values: rounds": {"people": 10**6, "values": 16, "crowd_eps": 1.0, "eps": 4.0, "error": 0.05},
+    "crowd, 1,024 values, loud: people": {
+        "values": 1024,
+        "rounds": 52,
+        "crowd_eps": 1.0,
+        "eps": 64.0,
+        "error": 0.01,
+    },
+    "crowd, 1,024 numbers: quantiles": {
+        "people": 10**6,
+        "values": 1024,
+        "rounds": 12,
+        "crowd_eps": 1.0,
+        "want": "quantiles",
+        "error": 0.2,
+    },
+    "crowd, five choices: what would help": {
+        "people": 10**5,
+        "encoding": Choices(names=list("abcde")),
+        "rounds": 12,
+        "crowd_eps": 1.0,
+    },
+}
+_FIVE: dict[str, dict[str, Any]] = {
+    "a": {"values": 2},
+    "b": {"values": 8},
+    "c": {"values": 4},
+    "d": {"values": 16, "error": 0.09},
+    "e": {"values": 3},
+}
+_TWO = {name: _FIVE[name] for name in "ab"}
+SETS: dict[str, tuple[dict[str, dict[str, Any]], dict[str, Any]]] = {
+    "two questions, 52 weeks": (_TWO, {"people": 10**8, "rounds": 52}),
+    "five questions, 52 weeks": (_FIVE, {"people": 10**9, "rounds": 52}),
+    "crowd, two questions, 52 weeks": (_TWO, {"people": 10**6, "rounds": 52, "crowd_eps": 1.0}),
+    "crowd, five questions, 52 weeks": (_FIVE, {"people": 10**7, "rounds": 52, "crowd_eps": 1.0, "eps": 8.0}),
+    "crowd, two loud questions, 12 weeks": (
+        _TWO,
+        {"people": 10**6, "rounds": 12, "crowd_eps": 1.0, "eps": 64.0},
+    ),
 }
 COMMAND = ("plan", "--people", "1000000", "--values", "2", "--rounds", "365", "--eps", "1", "--pooled", "7")
 
@@ -68,6 +110,9 @@ def main() -> None:
     print("goals                                     seconds   exact deltas")
     for name, goals in GOALS.items():
         taken = spent(partial(plans.plan, **goals))
+        print(f"{name:40s}   {taken:6.2f}   {taken / unit:12,.0f}")
+    for name, (questions, shared) in SETS.items():
+        taken = spent(partial(question_set.plan_together, questions, **shared))
         print(f"{name:40s}   {taken:6.2f}   {taken / unit:12,.0f}")
     whole, helped = commanded(*COMMAND), commanded("--help")
     print(f"importing the planner: {_IMPORTED:.2f} s")

@@ -83,7 +83,7 @@ def test_the_plan_becomes_a_campaign(tmp_path: Path) -> None:
 
 def test_parts_of_a_plan_for_several_campaigns(tmp_path: Path, keys: Path) -> None:
     names = [word for name in "abcdef" for word in ("--choice", name)]
-    crowd = ("--people", "20000", "--rounds", "2", "--crowd-eps", "1", "--one-network")
+    crowd = ("--people", "20000", "--rounds", "2", "--crowd-eps", "1", "--eps", "64", "--one-network")
     found = planned(tmp_path, *names, *crowd)
     assert list(found["campaigns"]) == list("abcdef")
     plan, place = str(tmp_path / "plan.json"), tmp_path / "b.json"

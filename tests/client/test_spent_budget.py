@@ -49,3 +49,20 @@ def test_a_folder_says_what_its_campaigns_spend(tmp_path: Path) -> None:
     before = rf"Before this one it is 0 \(upper\), and {left} is left \(lower\); .* `untrackable policy set"
     with pytest.raises(CampaignRefused, match=before):
         ledger.check(smaller, Ledger())
+
+
+@pytest.mark.parametrize("allowed", [1e-4, 1.0, 30.0])
+def test_what_is_spent_is_found_in_few_steps(allowed: float) -> None:
+    """Also where less is allowed than is resolved, and where more is spent than is allowed."""
+    asked: list[float] = []
+
+    def delta_at(eps: float) -> float:
+        asked.append(eps)
+        return math.exp(-10 * eps**2)
+
+    found = spent_eps(delta_at, allowed, 1e-6)
+    exact = math.sqrt(math.log(1e6) / 10)
+    assert exact <= found <= exact * (1 + 1e-3)
+    assert len(asked) < 16
+    assert spent_eps(lambda eps: 0.0, allowed, 1e-6) == 0
+    assert spent_eps(lambda eps: 1.0, allowed, 1e-6) == math.inf

@@ -158,7 +158,7 @@ def test_a_plan_becomes_a_campaign() -> None:
 
 def test_a_crowd_hides_views() -> None:
     """Loud and wide answers suit flat buckets. Plans say so up to thousands of them, and choose views for more."""
-    goals = Goals(people=10**6, values=64, rounds=12, crowd_eps=1.0, eps=64.0, want="quantiles", recognition=1.0)
+    goals = Goals(people=50_000, values=64, rounds=12, crowd_eps=1.0, eps=64.0, want="quantiles", recognition=1.0)
     found = option_of("views", solve(ENTRIES["views"], goals))
     assert found.in_crowd.eps is not None
     assert 0.5 < found.in_crowd.eps.lower <= found.in_crowd.eps.upper <= 1

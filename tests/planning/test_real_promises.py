@@ -121,8 +121,9 @@ def missed(errors: NDArray[np.float64], option: Option) -> int:
 )
 def test_tight_promises_are_kept_and_smaller_ones_would_not_be(case: Case) -> None:
     option = planned(case)
-    errors, worst = errors_of(case, option, TIMES)
-    assert missed(errors, option) <= most_misses()
+    times = 3 * TIMES if case.crowd else TIMES  # Views in a crowd are promised a tenth more than they need.
+    errors, worst = errors_of(case, option, times)
+    assert missed(errors, option) <= most_misses(times)
     check_promise(option.error_upper, errors[:, worst], together=together(case, option))
 
 
