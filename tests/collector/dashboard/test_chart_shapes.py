@@ -64,3 +64,16 @@ def test_numbers_without_a_bound_end_at_the_edge_and_long_marks_have_room() -> N
 )
 def test_ticks_are_round_numbers(low: float, high: float, expected: list[float]) -> None:
     assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_a_number_that_reports_do_not_tell_has_a_band_and_no_dot() -> None:
+    trend = {
+        "rounds": [1, 2, 3],
+        "labels": ["median"],
+        "frequencies": [[math.nan, 0.4, math.nan]],
+        "lower": [[0.0, 0.3, 0.0]],
+        "upper": [[1.0, 0.5, 1.0]],
+    }
+    (panel,) = trend_panels(trend).panels
+    assert [words for _, _, words in panel.dots] == ["round 2: 40.00 %"]
+    assert "nan" not in repr(panel)
