@@ -67,6 +67,7 @@ def _transforms(bits: int) -> Iterator[Row]:
         lambda: walsh_hadamard(table, in_place=True),
         lambda: scipy.fft.rfft(real, workers=threads.allowed()),
         lambda: np.negative(table, out=table),
+        times=5,
     )
     yield RFFT.row(peer / ours, f"2^{bits}")
     yield PASSES.row(ours / once, f"2^{bits}")
@@ -82,7 +83,7 @@ def _counts(bits: int, number: int) -> Iterator[Row]:
         lambda: add_signs(sums, reports),
         _one_thread(lambda: add_signs(sums, reports)),
         lambda: np.bincount(vectors, signs, minlength=sums.size),
-        times=5,
+        times=20,
     )
     yield COUNTED.row(peer / ours, f"{number:,} reports of {bits} bits")
     yield COUNTED_ALONE.row(peer / alone, f"{number:,} reports of {bits} bits")
