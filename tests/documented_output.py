@@ -13,6 +13,7 @@ import shlex
 import sys
 import tokenize
 from collections import defaultdict
+from functools import cache
 
 import click
 from click.testing import CliRunner
@@ -57,21 +58,26 @@ def claims(source: str) -> dict[int, str]:
     return {call.lineno: comments[call.end_lineno or 0] for call in calls if call.end_lineno in comments}
 
 
-def run(source: str) -> None:
-    """Run a block; a `print` that writes something else than its comment says, or is never reached, is an error."""
+def run(source: str) -> dict[str, object]:
+    """Run a block and return its names.
+
+    A `print` that writes something else than its comment says, or is never reached, is an error.
+    """
     printed: dict[int, list[str]] = defaultdict(list)
 
     def recorded(*given: object, sep: str = " ", end: str = "\n") -> None:
         printed[sys._getframe(1).f_lineno].append(sep.join(map(str, given)) + end)
 
     said = claims(source)
-    exec(compile(source, "<docs>", "exec"), {"__name__": "__docs__", "print": recorded})  # noqa: S102
+    names: dict[str, object] = {"__name__": "__docs__", "print": recorded}
+    exec(compile(source, "<docs>", "exec"), names)  # noqa: S102
     for line, claim in said.items():
         if not printed[line]:
             raise OutputError(f"line {line} is never reached, and is said to print {claim!r}")
         for text in printed[line]:
             if not agrees(claim, text):
                 raise OutputError(f"line {line} prints {text.strip()!r}, and is said to print {claim!r}")
+    return names
 
 
 def shown_outputs(page: str) -> list[tuple[str, str]]:
@@ -84,6 +90,7 @@ def shows(said: str, printed: str) -> bool:
     return re.search(pattern(" ".join(said.split())), " ".join(printed.split())) is not None
 
 
+@cache
 def printed_by(command: str) -> str:
     """What a command line of this project prints."""
     name, *arguments = shlex.split(command)
@@ -104,6 +111,17 @@ def named_commands(page: str) -> list[str]:
 
 def check_command(command: str) -> None:
     """Refuse a command or an option that does not exist."""
+    found, arguments = _found_command(command)
+    found.make_parser(click.Context(found)).parse_args(arguments)
+
+
+def default(command: str, option: str) -> object:
+    """What an option of a command is if nobody gives it."""
+    found, _ = _found_command(command)
+    return next(one.get_default(click.Context(found)) for one in found.params if option in one.opts)
+
+
+def _found_command(command: str) -> tuple[click.Command, list[str]]:
     found: click.Command = main
     arguments = shlex.split(command)
     while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
@@ -112,4 +130,4 @@ def check_command(command: str) -> None:
         if inner is None:
             raise OutputError(f"there is no command {name}")
         found = inner
-    found.make_parser(click.Context(found)).parse_args(arguments)
+    return found, arguments
