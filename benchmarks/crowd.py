@@ -6,12 +6,11 @@ apart as eps_report permits. Both are composed by the same engine, over the same
 """
 
 import math
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from benchmarks.shared.clocks import processor_seconds
+from benchmarks.shared.clocks import processor_timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck
 from untrackable.theory.crowd_counts import CrowdParts
@@ -38,11 +37,9 @@ def measure(*, small: bool = False) -> Iterator[Row]:
     Deck.for_crowd(people=200, bits=BITS, slots=2, eps=1.0, delta=DELTA)
     for people, rounds, share in [(200, 2, Fraction(1))] * len(CROWDS) if small else CROWDS:
         budget: dict[str, Any] = {"bits": BITS, "slots": rounds, "eps": 1.0, "delta": DELTA, "participation": share}
-        begun = time.process_time()
-        deck = Deck.for_crowd(people=people, **budget)
-        solved = time.process_time() - begun
+        solved, deck = processor_timed(lambda n=people, b=budget: Deck.for_crowd(people=n, **b))  # type: ignore[misc]
         quieter = Deck(bits=BITS, slots=rounds, eps_report=0.99 * deck.eps_report, width=deck.width)
-        once = processor_seconds(
+        once, _ = processor_timed(
             lambda d=quieter, n=people, s=share: d.crowd(people=n, participation=s).delta(1.0)  # type: ignore[misc]
         )
         size = f"{people:,} people, {rounds} rounds, {_ANSWERED[share]}"

@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from benchmarks.shared.clocks import fastest, timed
+from benchmarks.shared.clocks import fastest, processor_timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Fresh, NoisyInnerProduct
 from untrackable.kernels import compilation
@@ -30,7 +30,9 @@ CHOSEN = "Error with the width that is chosen, 2^16 values"
 ONE = Comparison(work=CHOSEN, peer="one bit", unit="times its error (exact)")
 HASHING = Comparison(work=CHOSEN, peer="local hashing, as published", unit="times its error (exact)")
 PEER = "OLH of pure-ldp"
-SERVED = Comparison(work="Reports become frequencies of 2^10 values", peer=PEER, unit="times as fast")
+SERVED = Comparison(
+    work="Reports become frequencies of 2^10 values", peer=PEER, unit="times as fast (processor time)"
+)
 SERVED_ERROR = Comparison(work="Errors of these", peer=PEER, unit="times its error (sampled)")
 ADDED = Comparison(work="Reports added up, 2^16 values", peer="reports of one bit", unit="times as long")
 COMPARISONS = (ONE, HASHING, SERVED, SERVED_ERROR, ADDED)
@@ -75,8 +77,8 @@ def servers(people: int, eps: float) -> Iterator[Row]:
     values = np.arange(people) % HELD
     fresh = Fresh(NoisyInnerProduct(bits=BITS, eps=eps))
     reports = np.concatenate([batch.reports for batch in fresh.simulate(values, rounds=1, seed=1)])[:, 0]
-    fast = fastest(lambda: fresh.aggregator().add(reports).estimate())
-    ours = fresh.aggregator().add(reports).estimate().frequencies
+    runs = [processor_timed(lambda: fresh.aggregator().add(reports).estimate()) for _ in range(10)]
+    fast, ours = min(seconds for seconds, _ in runs), runs[0][1].frequencies
     client = LHClient(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
     server = LHServer(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
     sent = [client.privatise(value) for value in values.tolist()]
@@ -86,6 +88,6 @@ def servers(people: int, eps: float) -> Iterator[Row]:
             server.aggregate(report)
         return np.asarray(server.estimate_all(range(1 << BITS), suppress_warnings=True)) / people
 
-    slow, theirs = timed(estimated)
+    slow, theirs = processor_timed(estimated)
     yield SERVED.row(slow / fast, f"{people:,} people, eps = {eps:g}")
     yield SERVED_ERROR.row(spread(ours, people) / spread(theirs, people), f"{people:,} people, eps = {eps:g}")

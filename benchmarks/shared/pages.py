@@ -52,6 +52,11 @@ def written(page: str) -> str:
     return _MARKED.sub(lambda found: f"{found[1]}\n{rendered(found[2])}\n{found[3]}", page)
 
 
+def by_hand(page: str) -> str:
+    """A document without these tables."""
+    return _MARKED.sub("", page)
+
+
 def shown_names() -> list[str]:
     """The benchmarks that documents show."""
     return [found[2] for page in PAGES for found in _MARKED.finditer(page.read_text(encoding="utf-8"))]
