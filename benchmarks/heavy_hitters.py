@@ -62,7 +62,7 @@ def measure(*, small: bool = False) -> Iterator[Row]:
     yield from words(*((1, 50, 100) if small else (1, 1_000_000, 10**6)))
 
 
-def zipf(people: int, strings: int, rng: np.random.Generator, digits: int, power: float = 1.3) -> Counts:
+def zipf(people: int, strings: int, rng: np.random.Generator, digits: int = 8, power: float = 1.3) -> Counts:
     """Random strings of hexadecimal digits with Zipf's frequencies."""
     weights = np.arange(1, strings + 1) ** -power
     counts = rng.multinomial(people, weights / weights.sum())
@@ -71,7 +71,7 @@ def zipf(people: int, strings: int, rng: np.random.Generator, digits: int, power
     return {f"{name:0{digits}x}": int(count) for name, count in zip(names.tolist(), counts, strict=True)}
 
 
-def hexadecimal(rng: np.random.Generator, digits: int) -> DiscoveredStrings:
+def hexadecimal(rng: np.random.Generator, digits: int = 8) -> DiscoveredStrings:
     """Levels of all but three digits, of all, and again of all, under a new salt."""
     levels = (digits - 3, digits, digits)
     return DiscoveredStrings(alphabet=HEX, longest=digits, shortest=digits, prefixes=levels, salt=rng.bytes(16))

@@ -19,7 +19,9 @@ from untrackable.estimation.ordered_values import NumberEdges
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.wanted_figure import Want, wanted_error
 from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 BUDGET: dict[str, Any] = {"slots": 12, "eps": 2.0, "delta": 1e-6}
 QUANTILES = (0.5, 0.95)
@@ -53,6 +55,20 @@ def held(people: int, seed: int) -> NDArray[np.float64]:
     """Start-up times of about two seconds."""
     seconds = np.random.default_rng(seed).lognormal(np.log(2.0), 0.7, people)
     return np.minimum(seconds, LONGEST * (1 - 1e-9))
+
+
+def promised(mechanism: Mechanism, want: Want, buckets: int, people: int) -> float:
+    """The error that a plan promises."""
+    return wanted_error(
+        mechanism,
+        want,
+        values=buckets,
+        rounds=[1],
+        reports=people,
+        beta=0.05,
+        participation=EVERY_ROUND,
+        simultaneous=False,
+    ).radius
 
 
 def measured(
