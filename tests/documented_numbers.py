@@ -9,10 +9,10 @@ come from, one on each line:
 
 A computed number is Python, evaluated with the names of all blocks of Python above it on the page, and of what the
 page has in `<!-- computed with: … -->`; `printed("off by")` is the number behind these words in the output of a
-command that the page shows. It is compared in all digits that are shown: `=` rounds to the nearest, `>=` rounds up,
-as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several numbers at
-once are a sequence, and text is compared letter by letter. Published numbers name their source. Given are inputs of
-an example, versions, and what a format defines.
+command that the page shows. It is compared in all digits that are shown: `=` rounds to the nearest, `>=` rounds
+up, as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several numbers
+at once are a sequence, and text is compared letter by letter. Published numbers name their source. Given are inputs
+of an example, versions, and what a format defines.
 """
 
 import io
@@ -52,7 +52,7 @@ _UNITS = {
 }
 """What a value is divided by before it is compared with a number that has this unit."""
 _NUMBER = re.compile(
-    r"(?<![\w.,^])(?<![A-Za-z]-)(?P<digits>\d+(?:,\d{3})*(?:\.\d+)?)"
+    r"(?<![\w.,^])(?<!\^−)(?<![A-Za-z]-)(?P<digits>\d+(?:,\d{3})*(?:\.\d+)?)"
     r"(?:e(?P<exponent>[-+]?\d+)|·10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     rf"(?:\s?(?P<unit>{'|'.join(_UNITS)})(?!\w))?(?![\w^⁻]|[.,]\d)"
 )
