@@ -10,9 +10,9 @@ come from, one on each line:
 A computed number is Python, evaluated with the names of all blocks of Python above it on the page, and of what the
 page has in `<!-- computed with: … -->`; `printed("off by")` is the number behind these words in the output of a
 command that the page shows. It is compared in all digits that are shown: `=` rounds to the nearest, `>=` rounds
-up, as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several numbers
-at once are a sequence, and text is compared letter by letter. Published numbers name their source. Given are inputs
-of an example, versions, and what a format defines.
+up, as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several
+numbers at once are a sequence, and text is compared letter by letter. Published numbers name their source. Given are
+inputs of an example, versions, and what a format defines.
 """
 
 import io
