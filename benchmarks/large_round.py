@@ -52,9 +52,10 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         store.close()
 
 
-def group(size: int) -> Rows:
-    """Random reports of two bytes, sorted by nonce as the collector sorts them."""
-    rows = np.frombuffer(secrets.token_bytes(18 * size), dtype=np.uint8).reshape(-1, 18).copy()
+def group(size: int, answer: int = 2) -> Rows:
+    """Random reports, with answers of so many bytes, sorted by nonce as the collector sorts them."""
+    width = 16 + answer
+    rows = np.frombuffer(secrets.token_bytes(width * size), dtype=np.uint8).reshape(-1, width).copy()
     rows[:, 16] |= 2
     rows[:, 17] &= 7
     nonces = np.ascontiguousarray(rows[:, :16]).view(">u8")

@@ -17,10 +17,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from benchmarks import sealed
+from benchmarks.large_round import group
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from benchmarks.shared.sizing import DAY, DIRECT, EXPORTED, SEALED, STORED, SUMMED
 from untrackable import Deck, estimate_files
 from untrackable.collector.http.management import create_campaign
+from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.encodings.categories import Categories
 from untrackable.oblivious.gateway_keys import GatewayKeys
@@ -46,7 +48,8 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         raise Unavailable("wrk: apt-get install wrk")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        direct, through, stored = received(folder)
+        direct, through = received(folder)
+        stored = stored_bytes(folder)
         (first, _), (second, _), (third, size) = (summed(folder, reports) for reports in SIZES)
     slope = (second - first) / (SIZES[1] - SIZES[0])
     yield DIRECT.row(direct)
@@ -70,33 +73,41 @@ def campaign() -> Campaign:
     )
 
 
-def received(folder: Path) -> tuple[float, float, float]:
-    """Processor time for a direct and for a sealed report, and the bytes of a stored one."""
+def received(folder: Path) -> tuple[float, float]:
+    """Processor time for a direct and for a sealed report."""
     asked, store = campaign(), f"sqlite:///{folder}/reports.db"
     opened = open_store(store)
     create_campaign(opened, asked.to_bytes())
     opened.close()
-    before = sum(file.stat().st_size for file in folder.iterdir())
-    sealed.BODIES = 40_000 * sealed.SECONDS  # Direct reports are quicker than sealed ones.
     (batch,) = DECK.simulate([0] * 1000, rounds=1, seed=1)
     layout, reports = wire.of(DECK), itertools.cycle(_integers(batch.reports[:, 0]))
     bodies = [
-        layout.encode(round=1, nonce=os.urandom(wire.NONCE), report=next(reports)) for _ in range(sealed.BODIES)
+        layout.encode(round=1, nonce=os.urandom(wire.NONCE), report=next(reports))
+        for _ in range(sealed.DIRECT_BODIES)
     ]
     (folder / "bodies").write_bytes(b"".join(bodies))
     target = sealed.Target(
-        f"/campaigns/{asked.id}/reports", "application/octet-stream", folder / "bodies", len(bodies[0])
+        f"/campaigns/{asked.id}/reports", "application/octet-stream", folder / "bodies", len(bodies[0]), len(bodies)
     )
     server = start_server(store, "--grace", "1e9")
     try:
         found = sealed.load(server.address, server.process.pid, target, 0, 256)
     finally:
         server.end()
-    sent = min(sealed.BODIES, found.rate * sealed.SECONDS)
-    stored = (sum(file.stat().st_size for file in folder.glob("reports.db*")) - before) / sent
     keys = GatewayKeys().with_list(1, 365)
     opening, answering = sealed.microseconds(keys, seal_request(keys.keys[0].config, b"\0").body)
-    return found.cost, found.cost + opening + answering, stored
+    return found.cost, found.cost + opening + answering
+
+
+def stored_bytes(folder: Path) -> float:
+    """Bytes of a report in the collector's store, of half a million in one round."""
+    asked, store = campaign(), open_store(f"sqlite:///{folder}/stored.db")
+    create_campaign(store, asked.to_bytes())
+    for _ in range(25):
+        store.rearrange()
+        store.add({Round(asked.id, 1): group(20_000, -(-DECK.report_bits // 8))})
+    store.close()
+    return (folder / "stored.db").stat().st_size / (25 * 20_000)
 
 
 def _integers(column: NDArray[Any]) -> list[int]:

@@ -31,7 +31,7 @@ from untrackable.serving.server_process import start_server
 SECONDS = 2
 CONNECTIONS = (64, 256)
 TURNS = 5
-BODIES = 10_000 * SECONDS
+DIRECT_BODIES, SEALED_BODIES = 40_000 * SECONDS, 10_000 * SECONDS
 """More than one turn sends. A body that is sent twice would be stored once."""
 PEER = "the same reports sent directly"
 RATE = Comparison(work="Sealed reports, stored durably", peer=PEER, unit="times its rate", at_least=0.4)
@@ -54,12 +54,13 @@ end
 
 
 class Target(NamedTuple):
-    """Where bodies are sent, their media type, and the file that has them."""
+    """Where bodies are sent, their media type, the file that has them, their size, and how many one turn has."""
 
     path: str
     kind: str
     file: Path
     size: int
+    bodies: int
 
 
 class Load(NamedTuple):
@@ -77,7 +78,7 @@ def busy(pid: int) -> float:
 
 def load(address: str, pid: int, target: Target, turn: int, connections: int) -> Load:
     """Send the bodies of one turn as fast as answers come."""
-    given = {**target._asdict(), "start": turn * BODIES, "count": BODIES}
+    given = {**target._asdict(), "start": turn * target.bodies, "count": target.bodies}
     before = busy(pid)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_LOAD % given)
@@ -86,7 +87,7 @@ def load(address: str, pid: int, target: Target, turn: int, connections: int) ->
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     requests, rate = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s+([\d.]+)", said)
     assert requests is not None and rate is not None and "Non-2xx" not in said, said  # noqa: S101, PT018
-    if int(requests[1]) > BODIES:
+    if int(requests[1]) > target.bodies:
         raise ValueError(f"a turn sent {requests[1]} requests, some of them twice")
     return Load(float(rate[1]), 1e6 * (busy(pid) - before) / int(requests[1]))
 
@@ -129,35 +130,37 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         create_campaign(opened, campaign.to_bytes())
         opened.close()
         plain, sealed = folder / "plain", folder / "sealed"
-        with plain.open("wb") as directly, sealed.open("wb") as through_relay:
-            for number in range(2 * len(CONNECTIONS) * TURNS * BODIES):
-                report = b"\1\1\0\0\0" + secrets.token_bytes(16) + b"\2\0"
-                if number % 2:
-                    directly.write(report)
-                else:
-                    request = BinaryRequest(b"POST", b"https", b"collector.example", path.encode(), fields, report)
-                    body = seal_request(keys.keys[0].config, request.to_bytes()).body
-                    through_relay.write(body)
+        turns = len(CONNECTIONS) * TURNS
+        with plain.open("wb") as directly:
+            for _ in range(turns * DIRECT_BODIES):
+                directly.write(report())
+        with sealed.open("wb") as through_relay:
+            for _ in range(turns * SEALED_BODIES):
+                request = BinaryRequest(b"POST", b"https", b"collector.example", path.encode(), fields, report())
+                body = seal_request(keys.keys[0].config, request.to_bytes()).body
+                through_relay.write(body)
         targets = (
-            Target(path, "application/octet-stream", plain, len(report)),
-            Target("/.well-known/ohttp-gateway", "message/ohttp-req", sealed, len(body)),
+            Target(path, "application/octet-stream", plain, len(report()), DIRECT_BODIES),
+            Target("/.well-known/ohttp-gateway", "message/ohttp-req", sealed, len(body), SEALED_BODIES),
         )
         opening, answering = microseconds(keys, body)
         yield OPENED.row(opening)
         yield ANSWERED.row(answering)
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         server = start_server(store, "--gateway-keys", str(folder / "gateway.keys"), "--grace", "1e9")
-        for number, connections in enumerate(CONNECTIONS):
-            pairs = [
-                [load(server.address, server.process.pid, target, turn, connections) for target in targets]
-                for turn in range(number * TURNS, (number + 1) * TURNS)
-            ]
-            yield RATE.row(
-                statistics.median(hidden.rate / direct.rate for direct, hidden in pairs),
-                f"{connections} connections",
-            )
-            yield COST.row(
-                statistics.median(hidden.cost / direct.cost for direct, hidden in pairs),
-                f"{connections} connections",
-            )
-        server.end()
+        try:
+            for number, connections in enumerate(CONNECTIONS):
+                pairs = [
+                    [load(server.address, server.process.pid, target, turn, connections) for target in targets]
+                    for turn in range(number * TURNS, (number + 1) * TURNS)
+                ]
+                size = f"{connections} connections"
+                yield RATE.row(statistics.median(hidden.rate / direct.rate for direct, hidden in pairs), size)
+                yield COST.row(statistics.median(hidden.cost / direct.cost for direct, hidden in pairs), size)
+        finally:
+            server.end()
+
+
+def report() -> bytes:
+    """A new report of the first round."""
+    return b"\1\1\0\0\0" + secrets.token_bytes(16) + b"\2\0"
