@@ -15,7 +15,7 @@ def run(name: str, *, small: bool, store: bool) -> bool:
     try:
         for row in measure(name, small=small):
             rows.append(row)
-            print("  " + "; ".join(cell for cell in pages.cells(row) if cell), flush=True)
+            print("  " + "; ".join(cell for cell in pages.cells([row]) if cell), flush=True)
     except Unavailable as error:
         print(f"  not run, and the stored rows stay: {error}")
         return False

@@ -81,13 +81,14 @@ ROUND = "One round end to end, all of 65,536 values at eps = 1"
 BEST = "the fastest accurate method of pure-ldp and multi-freq-ldpy"
 SURVEYED = {name: Comparison(work=ROUND, peer=name, unit="times as fast (processor time)") for name in METHODS}
 ERRORS = {
-    name: Comparison(work="Its largest error", peer=name, unit="times its error (sampled)") for name in METHODS
+    name: Comparison(work="Largest error of that round", peer=name, unit="times the peer's (sampled)")
+    for name in METHODS
 }
 FASTER = Comparison(work=ROUND, peer=BEST, unit="times as fast (processor time)", at_least=500)
-CLOSER = Comparison(work="Its largest error", peer=BEST, unit="times its error (sampled)")
+CLOSER = Comparison(work="Largest error of that round", peer=BEST, unit="times the peer's (sampled)")
 EXACTLY = Comparison(
     work="Standard error of a value that nobody holds", peer="HadamardMech (pure-ldp)",
-    unit="times its error (exact)",
+    unit="times the peer's (exact)",
 )  # fmt: skip
 COMPARISONS = (*SURVEYED.values(), *ERRORS.values(), FASTER, CLOSER, EXACTLY)
 

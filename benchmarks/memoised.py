@@ -33,9 +33,9 @@ SHARE = 0.5
 PEER = "L-OSUE of multi-freq-ldpy"
 TEN = "Ten rounds of 1,024 values, a tenth changing each round"
 DECK = Comparison(work=f"{TEN}: Deck", peer=PEER, unit="times as fast (processor time)", at_least=300)
-DECK_MEMORY = Comparison(work="Its memory", peer=PEER, unit="times as small", at_least=5)
+DECK_MEMORY = Comparison(work="Memory of that", peer=PEER, unit="times as small", at_least=5)
 OWN = Comparison(work=f"{TEN}: our L-OSUE", peer=PEER, unit="times as fast (processor time)", at_least=10)
-OWN_MEMORY = Comparison(work="Its memory", peer=PEER, unit="times as small")
+OWN_MEMORY = Comparison(work="Memory of that", peer=PEER, unit="times as small")
 ERROR = "Error of Deck in one round, any sequence of values"
 CHANGING = Comparison(work=ERROR, peer="L-OSUE, ten values one after another", unit="times as large (exact)")
 FIXED = Comparison(work=ERROR, peer="L-OSUE, a value that never changes", unit="times as large (exact)")

@@ -84,6 +84,6 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         deck = Deck.for_budget(bits=BITS, slots=slots, eps=eps, delta=delta)
         if deck.eps_report > LOUDEST:
             raise ValueError("a budget allows louder reports")
-        error, size = deck.accuracy(1).standard_error, f"eps = {eps:g}, delta = {delta:g}, {slots} rounds"
+        error, size = deck.accuracy(1).standard_error, f"({eps:g}, {delta:g}), {slots} rounds"
         yield UNARY.row(error / oue_error(oue_eps(eps, delta, slots)), size)
         yield GAUSSIAN.row(error / gaussian_sigma(eps, delta, slots), size)

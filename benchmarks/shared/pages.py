@@ -4,10 +4,11 @@ A table is between `<!-- measured: NAME -->` and `<!-- end of NAME -->`, and mad
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.shared import sizing
-from benchmarks.shared.measurements import Measured, Row
+from benchmarks.shared.measurements import Comparison, Measured, Row
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -21,13 +22,35 @@ def number(value: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 10 or not rounded else f"{rounded:#.2g}"
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """One row of a table."""
-    made, goal = row.comparison, ""
+def cells(rows: Sequence[Row]) -> tuple[str, ...]:
+    """One line of a table: the same comparison at one size or at several, in their order."""
+    made = rows[0].comparison
+    sizes = list(dict.fromkeys(row.size for row in rows))
+    values = "; ".join(number(row.value) for row in rows)
+    return made.work, "; ".join(sizes), made.peer, f"{values} {made.unit}", _goal(rows)
+
+
+def _goal(rows: Sequence[Row]) -> str:
+    made, reached = rows[0].comparison, sum(row.reached is True for row in rows)
     for words, limit in (("at least", made.at_least), ("at most", made.at_most)):
         if limit is not None:
-            goal = f"{words} {limit:,g}: {'reached' if row.reached else '**not reached**'}"
-    return made.work, row.size, made.peer, f"{number(row.value)} {made.unit}", goal
+            said = (
+                "reached"
+                if reached == len(rows)
+                else f"reached by {reached} of {len(rows)}"
+                if reached
+                else "**missed**"
+            )
+            return f"{words} {limit:,g}: {said}"
+    return ""
+
+
+def lines(measured: Measured) -> list[tuple[str, ...]]:
+    """One line for each comparison."""
+    found: dict[Comparison, list[Row]] = {}
+    for row in measured.rows:
+        found.setdefault(row.comparison, []).append(row)
+    return [cells(rows) for rows in found.values()]
 
 
 def table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -43,8 +66,8 @@ def rendered(name: str) -> str:
     if name == sizing.NAME:
         return table(sizing.TITLES, sizing.needs(Measured.stored("scale")))
     found = Measured.stored(name)
-    shown = table(_TITLES, [cells(row) for row in found.rows])
-    return f"{shown}\n{found.month}, {found.machine}. To measure it again: `python -m benchmarks {name} --store`.\n"
+    shown = table(_TITLES, lines(found))
+    return f"{shown}\n{found.month}, {found.machine}. To measure it again: `make bench ONLY={name}`.\n"
 
 
 def written(page: str) -> str:
