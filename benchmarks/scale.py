@@ -100,14 +100,14 @@ def received(folder: Path) -> tuple[float, float]:
 
 
 def stored_bytes(folder: Path) -> float:
-    """Bytes of a report in the collector's store, of half a million in one round."""
+    """Bytes of a report in the collector's store, after many transactions of a few hundred."""
     asked, store = campaign(), open_store(f"sqlite:///{folder}/stored.db")
     create_campaign(store, asked.to_bytes())
-    for _ in range(25):
+    for _ in range(400):
         store.rearrange()
-        store.add({Round(asked.id, 1): group(20_000, -(-DECK.report_bits // 8))})
+        store.add({Round(asked.id, 1): group(500, -(-DECK.report_bits // 8))})
     store.close()
-    return (folder / "stored.db").stat().st_size / (25 * 20_000)
+    return (folder / "stored.db").stat().st_size / (400 * 500)
 
 
 def _integers(column: NDArray[Any]) -> list[int]:
