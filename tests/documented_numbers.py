@@ -11,8 +11,8 @@ A computed number is Python, evaluated with the names of all blocks of Python ab
 page has in `<!-- computed with: … -->`; `printed("off by")` is the number behind these words in the output of a
 command that the page shows. It is compared in all digits that are shown: `=` rounds to the nearest, `>=` rounds
 up, as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several
-numbers at once are a sequence, and text is compared letter by letter. Published numbers name their source. Given are
-inputs of an example, versions, and what a format defines.
+numbers at once are a sequence, and text is compared letter by letter. Published numbers name their source. Given
+are inputs of an example, versions, and what a format defines.
 """
 
 import io
@@ -56,6 +56,8 @@ _NUMBER = re.compile(
     r"(?:e(?P<exponent>[-+]?\d+)|·10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     rf"(?:\s?(?P<unit>{'|'.join(_UNITS)})(?!\w))?(?![\w^⁻]|[.,]\d)"
 )
+_NAMED = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:Python|TLS|[Vv]ersion|section) \(?\d+\.\d+(?: and \d+\.\d+)?")
+"""Code, addresses and versions, whose numbers are names."""
 _BEFORE_RESULT, _AFTER_RESULT = (
     re.compile(r"[±×]\s?$"),
     re.compile(r"\s?×|\s(?:times|bytes|minutes|seconds|s|ms|µs|ns)\b"),
@@ -256,12 +258,12 @@ def _code(block: Block) -> str:
 
 
 def _prose(block: Block) -> str:
-    """What is written for people: text without names and addresses, or what the comments of code explain."""
+    """What is written for people: text without names, or what the comments of code explain."""
     if block.language == "python":
         tokens = tokenize.generate_tokens(io.StringIO(block.text).readline)
         comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
         return "\n".join(comment.partition(documented_output.SEPARATOR)[2] or comment for comment in comments)
-    return "" if _is_code(block) else re.sub(r"`[^`]*`|\]\([^)]*\)", "", block.text)
+    return "" if _is_code(block) else _NAMED.sub("", block.text)
 
 
 def _outputs(page: str) -> Iterator[str]:

@@ -36,6 +36,13 @@ def test_numbers_that_look_like_results_say_where_they_come_from(page: Path) -> 
     assert documented_numbers.unexplained(pages.by_hand(page.read_text(encoding="utf-8"))) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_comments_about_numbers_do_not_cut_lists(page: Path) -> None:
+    comment = r"\n<!-- (?:computed|published|given)(?:(?!-->).)*-->\n"
+    cut = rf"(?:\n\n|^)(?:[-*]|\d+\.) (?:(?!\n\n).)*\n(?:{comment})+\n(?: +\S|[-*] |\d+\. )"
+    assert not re.search(cut, page.read_text(encoding="utf-8"), re.DOTALL)
+
+
 def test_there_are_blocks_to_run() -> None:
     assert len(BLOCKS) >= 4
 
@@ -67,7 +74,7 @@ def test_the_paper_map_names_things_that_exist() -> None:
 
 
 SHOWN = [
-    pytest.param(command, shown, id=f"{page.name}-{command}")
+    pytest.param(command, shown, id=f"{page.name}-{command}", marks=pytest.mark.xdist_group(command))
     for page in PAGES
     for command, shown in documented_output.shown_outputs(page.read_text(encoding="utf-8"))
 ]

@@ -30,6 +30,12 @@ def test_every_page_is_there(site: Path) -> None:
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
 
 
+def test_comments_do_not_show(site: Path) -> None:
+    for page in (*site.glob("*.html"), site / "search" / "search_index.json"):
+        text = re.sub("<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.search(r"(?:&lt;|\\u003c|<)!--|-->|--&gt;", text), page.name
+
+
 def test_notebooks_are_pages_with_their_pictures(site: Path) -> None:
     for path in NOTEBOOKS:
         text = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
