@@ -25,6 +25,7 @@ def test_stored_rows_are_those_that_the_benchmark_declares(name: str) -> None:
     assert re.fullmatch(r"[A-Z][a-z]+ 20\d\d", stored.month)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the peers
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ELSEWHERE])
 def test_a_benchmark_still_makes_its_stored_rows(name: str) -> None:
     made = [row.comparison for row in measure(name, small=True)]
