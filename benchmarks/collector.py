@@ -1,4 +1,4 @@
-"""Reports per second, acknowledged durably: against an endpoint that does nothing, and against raw bulk inserts.
+"""Reports per second, acknowledged durably: beside an endpoint that does nothing, and beside raw bulk inserts.
 
 The load comes from wrk (`apt-get install wrk`) with one thread and connections that stay open, on the same cores
 as the server. The endpoint that does nothing is in the same process and answers before any layer of the collector:
