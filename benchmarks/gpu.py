@@ -1,26 +1,31 @@
 """The engine cuda beside the processor of the same machine, CuPy, and what the GPU could do at best.
 
-A "pass" is the time of a copy from one place of the GPU's memory to another, of as many bytes as the table has. The
-limits of the parity scan are derived in docs/speed.md. Where nothing else is said, the data is on the GPU already.
-Without a GPU, it says so and ends. Arguments select parts: transform, counting, parity, estimates,
-linking, discovery.
+A "pass" is the time of a copy from one place of the GPU's memory to another, of as many bytes as the table has.
+Where nothing else is said, the data is on the GPU already. Results are compared with those of the processor: they
+must be equal.
+
+The plain parity scan takes one population count for each pair of a report and a candidate, and with many bits its
+logical operations are the limit. Ours does 32 inner products at once: a block keeps 1,024 reports in shared memory,
+transposed, as tables with one row for each combination of some bits of a candidate. Each look-up is a shift, a mask
+and half of an exclusive or of three words; counting takes two more operations, each for 32 lanes.
 """
 
+import os
 import statistics
-import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.shared.clocks import fastest, timed
+from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, Rappor, discover
 from untrackable.auditing.attendance_attack import match_by_attendance
 from untrackable.auditing.link_attack import link
 from untrackable.errors import UntrackableError
-from untrackable.kernels import compilation, counting, parity, transform
+from untrackable.kernels import counting, parity, transform
 from untrackable.kernels.cuda import device, gpu_counting, gpu_parity, gpu_transform
 from untrackable.kernels.engine import running_on
 from untrackable.reports.file_answers import estimate_files
@@ -58,6 +63,63 @@ extern "C" __global__ void direct(const Word *v, long long n, const Word *u, lon
 """The parity scan without tables: one population count for each vector and candidate."""
 
 
+PROCESSOR = "the processor"
+COPIED = "the processor, if data is copied to the GPU and back"
+FASTER = "times as fast"
+
+
+def _beside(work: str, *peers: str, unit: str = FASTER) -> dict[str, Comparison]:
+    return {peer: Comparison(work=work, peer=peer, unit=unit) for peer in peers}
+
+
+TRANSFORM = "Transform of int64"
+PASSES = Comparison(work="Transform in place", peer="one pass over the table", unit="times as long", at_most=5)
+RFFT = Comparison(work="Transform of float32 in place", peer="`cupy.fft.rfft`", unit=FASTER)
+TRANSFORMED = _beside(TRANSFORM, PROCESSOR, COPIED)
+COUNTED = _beside("Reports counted", PROCESSOR, COPIED, "`cupy.bincount`, without signs")
+SCANNED = _beside("Parity scan", f"{PROCESSOR}, from a part", "one population count per pair, from a part")
+LIMIT = Comparison(work="Parity scan", peer="the limit of its method", unit="times its rate")
+DIRECT_LIMIT = Comparison(
+    work="Parity scan", peer="the limit of one population count per pair", unit="times its rate"
+)
+ESTIMATED = Comparison(work="`estimate_files` with 100,000 candidates", peer=PROCESSOR, unit=FASTER)
+LINKED = Comparison(work="`link`, RAPPOR, 10 reports from each place", peer=PROCESSOR, unit=FASTER)
+LINKED_SECONDS = Comparison(work="`link`, RAPPOR, 10 reports from each place", unit="s")
+MATCHED = Comparison(work="`match_by_attendance`, 365 rounds", peer=PROCESSOR, unit=FASTER)
+MATCHED_SECONDS = Comparison(work="`match_by_attendance`, 365 rounds", unit="s")
+DISCOVERED = Comparison(work="`discover`, 8 hexadecimal digits", peer=PROCESSOR, unit=FASTER)
+COMPARISONS = (
+    PASSES, RFFT, *TRANSFORMED.values(), *COUNTED.values(), *SCANNED.values(), LIMIT, DIRECT_LIMIT, ESTIMATED,
+    LINKED, LINKED_SECONDS, MATCHED, MATCHED_SECONDS, DISCOVERED,
+)  # fmt: skip
+
+
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """All parts. There is no small size: what a GPU does at once takes no time."""
+    try:
+        cupy = device.arrays()
+    except (ImportError, UntrackableError) as error:
+        raise Unavailable(str(error)) from None
+    for part in (transforms, counts, parities, estimates, linking, searching):
+        yield from part(cupy)
+
+
+def machine() -> str:
+    """The GPU, and the cores of the machine that it is in."""
+    try:
+        cupy = device.arrays()
+    except (ImportError, UntrackableError):
+        return "no GPU"
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return f"one {name}, beside {os.cpu_count()} cores of which our kernels use four"
+
+
+def check(same: bool) -> None:
+    """Refuse to time what is wrong."""
+    if not same:
+        raise AssertionError("the GPU and the processor disagree")
+
+
 def gpu_seconds(cupy: Any, work: Callable[[], object], times: int = 7) -> float:
     """The median time on the GPU, after one run to warm up."""
     work()
@@ -72,20 +134,9 @@ def gpu_seconds(cupy: Any, work: Callable[[], object], times: int = 7) -> float:
     return statistics.median(taken)
 
 
-def seconds(work: Callable[[], object], times: int = 2) -> float:
-    """The shortest of a few runs on the clock, the copies to and from the GPU included."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
-def transforms(cupy: Any) -> None:
-    """Up to 2^32 entries, in place."""
-    print("\nWalsh-Hadamard transform in place")
-    for kind, bits in (("float32", 30), ("int64", 30), ("float32", 32), ("int64", 32)):
+def transforms(cupy: Any) -> Iterator[Row]:
+    """Up to 2^32 entries, in place; then tables that are also copied."""
+    for kind, bits in (("float32", 30), ("float32", 32), ("int64", 32)):
         rng = cupy.random.default_rng(1)
         table = rng.integers(-2, 3, size=1 << bits, dtype=np.int32 if kind == "float32" else np.int64)
         table = table.view(np.float32) if kind == "float32" else table
@@ -99,31 +150,26 @@ def transforms(cupy: Any) -> None:
         gpu_transform.walsh_hadamard(table)
         looked_up = np.random.default_rng(3).integers(0, table.size, size=1000)
         signs = 1 - 2 * (np.bitwise_count(np.unique(spikes)[:, None] & looked_up) & 1).astype(np.int64)
-        right = np.array_equal(table[cupy.asarray(looked_up)].get(), signs.sum(axis=0))
+        check(np.array_equal(table[cupy.asarray(looked_up)].get(), signs.sum(axis=0)))
         table[...] = 0
         table[::3] = 1
         ours = gpu_seconds(cupy, lambda t=table: gpu_transform.walsh_hadamard(t), times=5)  # type: ignore[misc]
-        print(
-            f"  2^{bits} {kind}: {ours * 1e3:.2f} ms, {ours / once:.2f} passes of {once * 1e3:.2f} ms "
-            f"({2 * table.nbytes / once / 1e12:.2f} TB/s); right where looked up: {right}"
-        )
+        yield PASSES.row(ours / once, f"2^{bits} {kind}")
         del table
         cupy.get_default_memory_pool().free_all_blocks()
-    real = cupy.random.default_rng(1).random(1 << 30, dtype=np.float32)
-    peer = gpu_seconds(cupy, lambda r=real: cupy.fft.rfft(r), 3)  # type: ignore[misc]
-    print(f"  peer, cupy.fft.rfft of 2^30 float32: {peer * 1e3:.1f} ms")
-    del real
-    cupy.get_default_memory_pool().free_all_blocks()
-    for bits in (20, 24, 26, 30):
+        if (kind, bits) == ("float32", 30):
+            real = cupy.random.default_rng(1).random(1 << 30, dtype=np.float32)
+            yield RFFT.row(gpu_seconds(cupy, lambda r=real: cupy.fft.rfft(r), 3) / ours, "2^30")  # type: ignore[misc]
+            del real
+            cupy.get_default_memory_pool().free_all_blocks()
+    for bits in (26, 30):
         numbers = np.random.default_rng(4).integers(-9, 9, size=1 << bits)
         table = cupy.asarray(numbers)
         ours = gpu_seconds(cupy, lambda t=table: gpu_transform.walsh_hadamard(t))  # type: ignore[misc]
-        copied = seconds(lambda n=numbers: on_gpu_and_back(cupy, n))  # type: ignore[misc]
-        local = seconds(lambda n=numbers: transform.walsh_hadamard(n, in_place=True), 1 if bits == 30 else 3)  # type: ignore[misc]
-        print(
-            f"  2^{bits} int64: {ours * 1e3:.2f} ms, {copied * 1e3:.1f} ms with the copies, "
-            f"{local * 1e3:.1f} ms on the processor"
-        )
+        copied = fastest(lambda n=numbers: on_gpu_and_back(cupy, n), 2)  # type: ignore[misc]
+        local = fastest(lambda n=numbers: transform.walsh_hadamard(n, in_place=True), 1 if bits == 30 else 3)  # type: ignore[misc]
+        yield TRANSFORMED[PROCESSOR].row(local / ours, f"2^{bits}")
+        yield TRANSFORMED[COPIED].row(local / copied, f"2^{bits}")
         del table
         cupy.get_default_memory_pool().free_all_blocks()
 
@@ -135,31 +181,26 @@ def on_gpu_and_back(cupy: Any, numbers: Any) -> None:
     table.get(out=numbers)
 
 
-def counts(cupy: Any) -> None:
+def counts(cupy: Any) -> Iterator[Row]:
     """Range check and signs included."""
-    print(f"\ncounting {REPORTS:,} reports")
-    for bits in (10, 16, 24):
+    for bits in (16, 24):
         reports = np.random.default_rng(bits).integers(2, 2 << bits, size=REPORTS, dtype=np.uint64)
         sums, there = np.zeros(1 << bits, dtype=np.int64), cupy.asarray(reports)
         table = cupy.zeros(1 << bits, dtype=np.int64)
         ours = gpu_seconds(cupy, lambda t=table, r=there: gpu_counting.add_signs(t, r))  # type: ignore[misc]
         peer = gpu_seconds(cupy, lambda r=there: cupy.bincount(r.view(np.int64)), 3)  # type: ignore[misc]
-        copied = seconds(lambda s=sums, r=reports: gpu_counting.add_signs(s, r))  # type: ignore[misc]
+        copied = fastest(lambda s=sums, r=reports: gpu_counting.add_signs(s, r), 2)  # type: ignore[misc]
         sums[...] = 0
-        local = seconds(lambda s=sums, r=reports: counting.add_signs(s, r))  # type: ignore[misc]
+        local = fastest(lambda s=sums, r=reports: counting.add_signs(s, r), 2)  # type: ignore[misc]
         table[...] = 0
         gpu_counting.add_signs(table, there)
-        same = np.array_equal(2 * table.get(), sums)
-        print(
-            f"  {bits} bits: {ours * 1e3:.1f} ms, {copied * 1e3:.0f} ms with the copies, "
-            f"{local * 1e3:.0f} ms on the processor; cupy.bincount without signs {peer * 1e3:.1f} ms; "
-            f"the same integers: {same}"
-        )
+        check(np.array_equal(2 * table.get(), sums))
+        for made, beside in zip(COUNTED.values(), (local / ours, local / copied, peer / ours), strict=True):
+            yield made.row(beside, f"{REPORTS:,} reports of {bits} bits")
 
 
-def parities(cupy: Any) -> None:
+def parities(cupy: Any) -> Iterator[Row]:
     """The whole scan on the GPU; the processor and the direct method do a part of it."""
-    print(f"\nparity scan of {REPORTS:,} reports and {CANDIDATES:,} candidates")
     clock = float(cupy.cuda.Device().attributes["ClockRate"]) * 1e3 * device.processors()
     for limbs in (1, 4):
         rng = cupy.random.default_rng(limbs)
@@ -168,9 +209,9 @@ def parities(cupy: Any) -> None:
         there, pairs = cupy.asarray(asked), REPORTS * CANDIDATES
         ours = gpu_seconds(cupy, lambda v=vectors, u=there: gpu_parity.parity_sums(v, u), 3)  # type: ignore[misc]
         some, few = vectors[:, :SAMPLE].get(), np.ascontiguousarray(asked[:, :1000])
-        local = seconds(lambda v=some, u=few: parity.parity_sums(v, u))  # type: ignore[misc]
+        local = fastest(lambda v=some, u=few: parity.parity_sums(v, u), 2)  # type: ignore[misc]
         found = gpu_parity.parity_sums(vectors[:, :SAMPLE], cupy.asarray(few)).get()
-        same = np.array_equal(found, parity.parity_sums(some, few))
+        check(np.array_equal(found, parity.parity_sums(some, few)))
         part = cupy.ascontiguousarray(vectors[:, : 10 * SAMPLE])
         kernel = cupy.RawModule(code=DIRECT, options=(f"-DLIMBS={limbs}",)).get_function("direct")
         arguments = (part, np.int64(part.shape[1]), there, np.int64(CANDIDATES), cupy.zeros(CANDIDATES, np.uint64))
@@ -179,21 +220,18 @@ def parities(cupy: Any) -> None:
         look_ups = -(-64 * limbs // gpu_parity._group_bits(limbs))
         limit = 1024 * clock / (32 * (2.5 * look_ups + 2) / OPERATIONS)
         direct_limit = clock / max(1 / POPCOUNTS, (2 * limbs + 1.5) / OPERATIONS)
-        rate, far = pairs / ours, local / some.shape[1] / few.shape[1] * pairs
-        print(
-            f"  {64 * limbs} bits: {ours:.2f} s, {rate / 1e12:.2f}e12 pairs a second\n"
-            f"    {100 * rate / limit:.0f} % of its limit of {limit / 1e12:.1f}e12\n"
-            f"    {100 * rate / direct_limit:.0f} % of {direct_limit / 1e12:.2f}e12, the limit of one population "
-            f"count per pair; a kernel that does so reaches {direct_rate / 1e12:.2f}e12\n"
-            f"    {far:,.0f} s on the processor (from 10^9 pairs); the same integers: {same}"
-        )
+        rate, local_rate = pairs / ours, some.shape[1] * few.shape[1] / local
+        size = f"{REPORTS:,} reports × {CANDIDATES:,} candidates of {64 * limbs} bits"
+        for made, beside in zip(SCANNED.values(), (local_rate, direct_rate), strict=True):
+            yield made.row(rate / beside, size)
+        yield LIMIT.row(rate / limit, size)
+        yield DIRECT_LIMIT.row(rate / direct_limit, size)
         del vectors, part
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def estimates(cupy: Any) -> None:
+def estimates(_: Any) -> Iterator[Row]:
     """From a file of reports to the frequencies of candidates, the reading included."""
-    print(f"\nestimates of {CANDIDATES:,} candidates from a file of {2 * SAMPLE:,} reports of 40 bits")
     values = np.random.default_rng(1).integers(0, 1000, size=2 * SAMPLE)
     with tempfile.TemporaryDirectory() as folder:
         for eps in (0.5, 2.5):
@@ -205,30 +243,27 @@ def estimates(cupy: Any) -> None:
             estimate_files(path, candidates=asked, engine="cuda")
             ours, found = timed(lambda p=path, u=asked: estimate_files(p, candidates=u, engine="cuda"))  # type: ignore[misc]
             local, expected = timed(lambda p=path, u=asked: estimate_files(p, candidates=u))  # type: ignore[misc]
-            same = np.array_equal(found.best.frequencies, expected.best.frequencies)
-            print(f"  eps = {eps}: {ours:.1f} s, {local:.1f} s on the processor; the same result: {same}")
+            check(np.array_equal(found.best.frequencies, expected.best.frequencies))
+            yield ESTIMATED.row(local / ours, f"{2 * SAMPLE:,} reports of 40 bits, eps = {eps:g}")
 
 
-def linking(cupy: Any) -> None:
+def linking(_: Any) -> Iterator[Row]:
     """Two attacks with all pairs of people; the processor matches a tenth of the people, 1 % of the pairs."""
-    print(f"\nmatching {PEOPLE:,} people with {PEOPLE:,}")
     rappor, fewer = Rappor.preset("paper"), PEOPLE // 10
-    taken, found = timed(lambda: link(rappor, people=PEOPLE, engine="cuda"))
-    print(f"  RAPPOR, 10 reports from each place: {taken:.1f} s in all, top1 {found.top1.sampled:.4f} (sampled)")
-    here, ours = timed(lambda: link(rappor, people=fewer, engine="cuda"))
-    local, theirs = timed(lambda: link(rappor, people=fewer))
-    print(f"    {fewer:,} people: {here:.1f} s, {local:.1f} s on the processor; the same result: {ours == theirs}")
-    attendance = Attendance()
-    taken, _ = timed(lambda: match_by_attendance(attendance, rounds=365, people=PEOPLE, engine="cuda"))
-    here, seen = timed(lambda: match_by_attendance(attendance, rounds=365, people=fewer, engine="cuda"))
-    local, expected = timed(lambda: match_by_attendance(attendance, rounds=365, people=fewer))
-    print(
-        f"  attendance, 365 rounds: {taken:.1f} s; {fewer:,} people: {here:.1f} s, {local:.1f} s on the processor; "
-        f"the same result: {seen == expected}"
-    )
+    attendance, size = Attendance(), f"{fewer:,} × {fewer:,} people"
+    for made, alone, attack in (
+        (LINKED, LINKED_SECONDS, lambda n, **more: link(rappor, people=n, **more)),
+        (MATCHED, MATCHED_SECONDS, lambda n, **more: match_by_attendance(attendance, rounds=365, people=n, **more)),
+    ):
+        here, found = timed(lambda a=attack: a(fewer, engine="cuda"))  # type: ignore[misc]
+        local, expected = timed(lambda a=attack: a(fewer))  # type: ignore[misc]
+        check(found == expected)
+        yield made.row(local / here, size)
+        taken, _found = timed(lambda a=attack: a(PEOPLE, engine="cuda"))  # type: ignore[misc]
+        yield alone.row(taken, f"{PEOPLE:,} × {PEOPLE:,} people")
 
 
-def searching(cupy: Any) -> None:
+def searching(_: Any) -> Iterator[Row]:
     """Strings of 8 hexadecimal digits of a million people."""
     rng = np.random.default_rng(1)
     weights = np.arange(1, 100_001) ** -1.3
@@ -242,48 +277,9 @@ def searching(cupy: Any) -> None:
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(people, rounds=1, seed=1):
         sums.add(batch.reports)
-    print("\ndiscovery of strings of 8 hexadecimal digits, 1,000,000 reports")
-    for beam in (4096, 65_536):
-        local, expected = timed(lambda b=beam: discover(encoding, sums, beam=b))  # type: ignore[misc]
-        with running_on("cuda"):
-            discover(encoding, sums, beam=beam)
-            ours, found = timed(lambda b=beam: discover(encoding, sums, beam=b))  # type: ignore[misc]
-        print(
-            f"  beam {beam}: {ours:.2f} s, {local:.2f} s on the processor; {len(found.strings)} strings, "
-            f"{found.tried:,} prefixes; the same result: {found.to_json() == expected.to_json()}"
-        )
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """The seconds on the clock of one run, and its result."""
-    start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
-
-
-PARTS = {
-    "transform": transforms,
-    "counting": counts,
-    "parity": parities,
-    "estimates": estimates,
-    "linking": linking,
-    "discovery": searching,
-}
-
-
-def main() -> None:
-    """Print everything, or the parts that are given."""
-    try:
-        cupy = device.arrays()
-    except (ImportError, UntrackableError) as error:
-        print(f"not run on a GPU: {error}")
-        return
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    compiled = compilation.compiled(compilation.WORTHWHILE) is not None
-    print(f"{name}, CuPy {cupy.__version__}; the processor's kernels are {'compiled' if compiled else 'NumPy'}")
-    for part in sys.argv[1:] or PARTS:
-        PARTS[part](cupy)
-
-
-if __name__ == "__main__":
-    main()
+    local, expected = timed(lambda: discover(encoding, sums, beam=65_536))
+    with running_on("cuda"):
+        discover(encoding, sums, beam=65_536)
+        ours, found = timed(lambda: discover(encoding, sums, beam=65_536))
+    check(found.to_json() == expected.to_json())
+    yield DISCOVERED.row(local / ours, f"1,000,000 reports, {found.tried:,} prefixes")

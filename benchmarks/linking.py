@@ -1,68 +1,65 @@
-"""Matching people: the exact scores of all pairs against the least that they can cost.
+"""Matching people: the exact scores of all pairs beside the least that they can cost.
 
 For kept places, one BLAS product of the same shape (people × places by places × people) for each number of ones.
 For stored executions, sorting as many random words as there are pairs, as patterns have to be told apart.
 For attendance, one product in single precision (people × rounds by rounds × people).
 """
 
-import resource
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.shared.clocks import fastest, taken_apart
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import InnerProduct, Rappor
 from untrackable.auditing.attendance_attack import attend, attendance_scores
 from untrackable.auditing.link_attack import link
 from untrackable.theory.attendance import Attendance
 
-PEOPLE, REPORTS, PLACES, ROUNDS = 1000, 10, 128, 365
+REPORTS, PLACES, ROUNDS = 10, 128, 365
+RAPPOR = Comparison(
+    work="Scores of all pairs of people by their RAPPOR reports",
+    peer="the matrix products alone",
+    unit="times as long",
+)
+STORED = Comparison(
+    work="Scores of all pairs by stored reports that they share", peer="sorting as many words", unit="times as long"
+)
+ATTENDED = Comparison(
+    work="Scores of all pairs by the rounds they answered", peer="the matrix product alone", unit="times as long"
+)
+WHOLE = Comparison(work="`link` of RAPPOR, all of it", unit="s")
+PEAK = Comparison(work="Peak memory of that", unit="GiB")
+COMPARISONS = (RAPPOR, STORED, ATTENDED, WHOLE, PEAK)
 
 
-def fastest(run: Callable[[], object], times: int = 3) -> float:
-    """Seconds of the fastest of several runs."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
-def main() -> None:
-    """Print ratios."""
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Three kinds of scores, and one attack from start to end."""
+    people = 50 if small else 1000
+    size = f"{people:,} × {people:,} people"
     rappor = Rappor.preset("paper")
-    sent = np.concatenate([b.reports for b in rappor.simulate(np.zeros(PEOPLE, int), rounds=2 * REPORTS, seed=1)])
+    sent = np.concatenate([b.reports for b in rappor.simulate(np.zeros(people, int), rounds=2 * REPORTS, seed=1)])
     ours = fastest(lambda: rappor.link_scores(sent[:, :REPORTS], sent[:, REPORTS:], 0))
-    left, right = np.random.default_rng(1).random((2, PEOPLE, PLACES))
-    peer = fastest(lambda: [left @ right.T for _ in range(REPORTS + 1)])
-    print(f"RAPPOR scores of {PEOPLE:,}² pairs: {ours / peer:.1f}× the matrix products alone")
+    left, right = np.random.default_rng(1).random((2, people, PLACES))
+    yield RAPPOR.row(ours / fastest(lambda: [left @ right.T for _ in range(REPORTS + 1)]), size)
 
     rnip = InnerProduct(bits=4, slots=400, eps_report=0.05)
-    drawn = np.concatenate([b.reports for b in rnip.simulate(np.zeros(PEOPLE, int), rounds=2 * REPORTS, seed=1)])
+    drawn = np.concatenate([b.reports for b in rnip.simulate(np.zeros(people, int), rounds=2 * REPORTS, seed=1)])
     ours = fastest(lambda: rnip.link_scores(drawn[:, :REPORTS], drawn[:, REPORTS:], 0))
-    words = np.random.default_rng(2).integers(0, 1 << 62, size=PEOPLE * PEOPLE)
-    peer = fastest(lambda: np.sort(words))
-    print(f"RNIP scores of {PEOPLE:,}² pairs that share reports: {ours / peer:.0f}× sorting as many words")
+    words = np.random.default_rng(2).integers(0, 1 << 62, size=people * people)
+    yield STORED.row(ours / fastest(lambda: np.sort(words)), size)
 
     attendance = Attendance()
-    home, work = attend(attendance, ROUNDS, PEOPLE, np.random.default_rng(3))
+    home, work = attend(attendance, ROUNDS, people, np.random.default_rng(3))
     ours = fastest(lambda: attendance_scores(home, work, attendance))
     here, there = home.astype(np.float32), work.astype(np.float32)
-    peer = fastest(lambda: here @ there.T)
-    print(f"Attendance scores of {PEOPLE:,}² pairs, {ROUNDS} rounds: {ours / peer:.1f}× the matrix product alone")
+    yield ATTENDED.row(ours / fastest(lambda: here @ there.T), f"{size}, {ROUNDS} rounds")
 
-    for people in (1000, 10_000):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        start = time.perf_counter()
-        link(rappor, people=people)
-        taken = time.perf_counter() - start
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(
-            f"RAPPOR, {people:,} people: {taken:.1f} s in all, {taken / people**2 * 1e9:.0f} ns a pair; "
-            f"peak memory {after / 1024:.0f} MiB (+{(after - before) / 1024:.0f})"
-        )
+    for number in (people, 10 * people):
+        found = taken_apart(_link, number, times=1, small=small)
+        yield WHOLE.row(found.seconds, f"{number:,} × {number:,} people")
+        yield PEAK.row(found.peak, f"{number:,} × {number:,} people")
 
 
-if __name__ == "__main__":
-    main()
+def _link(people: int) -> None:
+    link(Rappor.preset("paper"), people=people)

@@ -1,36 +1,68 @@
-"""Ten rounds of memoised collection: 100,000 people, 1,024 values, a tenth of them changing theirs each round.
+"""Ten rounds of memoised collection: 1,024 values, and a tenth of the people change theirs each round.
 
-Deck, and our own L-OSUE with every bit of every client drawn, against multi-freq-ldpy's L-OSUE: time and memory,
+Deck, and our own L-OSUE with every bit of every client drawn, beside multi-freq-ldpy's L-OSUE: time and memory,
 each in a process of its own, memory being its peak over what it held when all was imported, compiled and tried on a
 few. The other's client keeps nothing from round to round: it draws the permanent bits anew in every call. Ours does
-the same here, so that both draw as much. Ratios above 1 mean that ours is faster or smaller. Run with `make bench`;
-an argument sets the number of people.
+the same here, so that both draw as much.
+
+Errors are compared at equal privacy of all that a person ever sends. Deck is private for any sequence of values.
+L-OSUE is so for a value that never changes; ten values one after another are composed exactly, which is in its
+favour, and for sequences that change at the same rounds, since it does not hide whether a value has changed.
 """
 
 import math
-import resource
-import subprocess
-import sys
-import time
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from benchmarks.shared.clocks import apart, memory, processor_timed
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck
 from untrackable.kernels import compilation
 from untrackable.mechanisms import Unary
 from untrackable.theory import Experiment
 
-PEOPLE, BITS, ROUNDS = 100_000, 10, 10
+BITS, ROUNDS = 10, 10
 VALUES = 1 << BITS
 EPS, DELTA = 1.0, 1e-6
 SHARE = 0.5
 """Privacy of one L-OSUE report, as a part of that of what is kept."""
-SEEDS = 8
+
+PEER = "L-OSUE of multi-freq-ldpy"
+TEN = "Ten rounds of 1,024 values, a tenth changing each round"
+DECK = Comparison(work=f"{TEN}: Deck", peer=PEER, unit="times as fast (processor time)", at_least=300)
+DECK_MEMORY = Comparison(work="Memory of that", peer=PEER, unit="times as small", at_least=5)
+OWN = Comparison(work=f"{TEN}: our L-OSUE", peer=PEER, unit="times as fast (processor time)", at_least=10)
+OWN_MEMORY = Comparison(work="Memory of that", peer=PEER, unit="times as small")
+ERROR = "Error of Deck in one round, any sequence of values"
+CHANGING = Comparison(work=ERROR, peer="L-OSUE, ten values one after another", unit="times as large (exact)")
+FIXED = Comparison(work=ERROR, peer="L-OSUE, a value that never changes", unit="times as large (exact)")
+POOLED = Comparison(
+    work="Error of Deck, ten rounds pooled, nobody changes", peer="L-OSUE, however many rounds",
+    unit="times as large (upper)",
+)  # fmt: skip
+COMPARISONS = (DECK, DECK_MEMORY, OWN, OWN_MEMORY, CHANGING, FIXED, POOLED)
 
 FloatArray = NDArray[np.float64]
+
+
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Each in a process of its own, ours twice; then errors, which are exact."""
+    people = 64 if small else 100_000
+    size = f"{people:,} people"
+    peer = apart(collected, "peer", people, small=small)
+    for name, time, space in (("deck", DECK, DECK_MEMORY), ("unary", OWN, OWN_MEMORY)):
+        runs = [apart(collected, name, people, small=small) for _ in range(1 if small else 2)]
+        yield time.row(peer[0] / min(seconds for seconds, _ in runs), size)
+        yield space.row(peer[1] / max(peak for _, peak in runs), size)
+    ours = deck().accuracy(1).standard_error
+    yield CHANGING.row(ours / equally_private().accuracy(1).standard_error)
+    yield FIXED.row(ours / unary().accuracy(1).standard_error)
+    kept = unary()  # whose noise does not average out, and is all that is left if that of the reports does
+    floor = Unary(values=VALUES, keep=kept.keep, add=kept.add, q=1.0, p=0.0).accuracy(1).standard_error
+    yield POOLED.row(ours / math.sqrt(ROUNDS) / floor)
 
 
 def population(people: int) -> NDArray[np.int64]:
@@ -90,42 +122,20 @@ def with_peer(held: NDArray[np.int64]) -> list[FloatArray]:
     return found
 
 
-METHODS = {"Deck": with_deck, "our L-OSUE": with_unary, "multi-freq-ldpy's L-OSUE": with_peer}
+METHODS = {"deck": with_deck, "unary": with_unary, "peer": with_peer}
 
 
-def alone(name: str, people: int) -> None:
-    """In a process of its own: seconds, mebibytes above what importing and the values take, largest error."""
+def collected(name: str, people: int) -> tuple[float, float]:
+    """Seconds, and bytes above what importing and the values take."""
     from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Client
 
     L_OSUE_Client(0, VALUES, EPS, SHARE * EPS)  # compiled, as ours
     compilation.compiled(compilation.WORTHWHILE)
     held = population(people)
     METHODS[name](held[:64])
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1024
-    start = time.perf_counter()
-    found = METHODS[name](held)
-    taken = time.perf_counter() - start
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    truth = np.array([np.bincount(column, minlength=VALUES) / people for column in held.T])
-    print(taken, memory, float(np.abs(np.array(found) - truth).max(axis=1).mean()))
-
-
-def compare(people: int) -> None:
-    """Each in a process of its own, ours twice."""
-    print(f"ten rounds, {people:,} people, {VALUES:,} values, a tenth changing each round")
-    print("method                        seconds      MiB   largest error (mean over rounds)")
-    best: dict[str, tuple[float, float]] = {}
-    for name in ("Deck", "our L-OSUE", "multi-freq-ldpy's L-OSUE", "Deck", "our L-OSUE"):
-        command = [sys.executable, __file__, "alone", name, str(people)]
-        out = subprocess.run(command, capture_output=True, check=True, text=True).stdout  # noqa: S603
-        taken, memory, error = (float(number) for number in out.split())
-        print(f"{name:28} {taken:8.3f} {memory:8.0f}   {error:.5f}")
-        old = best.get(name, (math.inf, 0.0))
-        best[name] = (min(old[0], taken), max(old[1], memory))
-    peer = best["multi-freq-ldpy's L-OSUE"]
-    for name in ("Deck", "our L-OSUE"):
-        taken, memory = best[name]
-        print(f"{name}: {peer[0] / taken:.0f} × faster, 1/{peer[1] / memory:.0f} of the memory")
+    before = memory()
+    seconds, _ = processor_timed(lambda: METHODS[name](held))
+    return seconds, max(memory("VmHWM") - before, 1.0)
 
 
 def equally_private() -> Unary:
@@ -142,41 +152,3 @@ def equally_private() -> Unary:
         return math.log(Experiment([(factor, ROUNDS * count) for factor, count in kept.factors]).delta(EPS).upper)
 
     return unary(float(brentq(lambda eps: spent(eps) - math.log(DELTA), 0.11, 1.0, xtol=1e-6)))
-
-
-def accuracy(people: int) -> None:
-    """Standard errors of a value that nobody holds: exact, and measured over all values and some seeds."""
-    print(f"\naccuracy at equal everlasting privacy, ({EPS:g}, {DELTA:g}); standard error × √n")
-    print("                                                     exact   measured   Deck/L-OSUE")
-    values = np.full(people, VALUES - 1)  # so that nobody holds the others
-    shown = {}
-    for name, mechanism in (
-        ("one round of Deck", deck()),
-        ("one round of L-OSUE, a fixed value", unary()),
-        ("one round of L-OSUE, ten values one after another", equally_private()),
-    ):
-        exact = mechanism.accuracy(1).standard_error
-        errors = [one_round(mechanism, values, seed)[:-1] for seed in range(SEEDS)]
-        measured = math.sqrt(float(np.mean(np.square(errors))) * people)
-        shown[name] = exact
-        ratio = shown["one round of Deck"] / exact
-        print(f"{name:50} {exact:8.3f}   {measured:8.3f}   {ratio:10.3f}")
-    pooled = shown["one round of Deck"] / math.sqrt(ROUNDS)
-    kept = unary()  # whose noise does not average out, and is all that is left if that of the reports does
-    floor = Unary(values=VALUES, keep=kept.keep, add=kept.add, q=1.0, p=0.0).accuracy(1).standard_error
-    print(f"all ten rounds pooled, if nobody changes: Deck {pooled:.3f}, L-OSUE above {floor:.3f} (both exact)")
-    print(
-        "Deck holds for any sequence of values. L-OSUE's fixed value is private with delta = 0; its ten values are"
-    )
-    print(
-        "composed exactly, for sequences that change at the same rounds: whether a value changed, it does not hide."
-    )
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["alone"]:
-        alone(sys.argv[2], int(sys.argv[3]))
-    else:
-        size = int(sys.argv[1]) if len(sys.argv) > 1 else PEOPLE
-        compare(size)
-        accuracy(min(size, 20_000))

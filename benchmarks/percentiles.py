@@ -1,70 +1,81 @@
-"""Exact percentiles of τ against 10,000 vectorised samples of it, and brackets against dp_accounting's.
-
-Ratios above 1 mean that ours is faster (or narrower). Run with `make bench`.
-"""
+"""Exact percentiles of τ beside 10,000 vectorised samples of it, and brackets beside dp_accounting's."""
 
 import functools
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as peer
 
+from benchmarks.shared.clocks import fastest, in_turns
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Rappor
+from untrackable.brackets import Bracket
 from untrackable.theory import Experiment
-from untrackable.theory.percentiles import Trackability, order_interval
+from untrackable.theory.percentiles import QuantileInterval, Trackability, order_interval
 
 DRAWS = 10_000
 RAPPOR = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
+EXACT = "Median and 90th percentile of RAPPOR's τ, in brackets"
+SAMPLED = f"{DRAWS:,} samples"
+FASTER = Comparison(work=EXACT, peer=SAMPLED, unit="times as fast")
+NARROWER = Comparison(work=EXACT, peer=SAMPLED, unit="times as narrow, at least")
+DELTA = "Bracket of delta(8) of RAPPOR's tracking, 15 reports"
+PEER = "dp_accounting, pessimistic and optimistic"
+FASTER_THAN_PEER = Comparison(work=DELTA, peer=PEER, unit="times as fast")
+NARROWER_THAN_PEER = Comparison(work=DELTA, peer=PEER, unit="times as narrow")
+COMPARISONS = (FASTER, NARROWER, FASTER_THAN_PEER, NARROWER_THAN_PEER)
 
 
-def best_of(times: int, work: Callable[[], Any]) -> tuple[float, Any]:
-    """The shortest of a few runs, and the last result."""
-    spent = []
-    for _ in range(times):
-        start = time.perf_counter()
-        result = work()
-        spent.append(time.perf_counter() - start)
-    return min(spent), result
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Every k of the paper's figure; then one delta, with three grids of the peer."""
+    for reports in (2, 2, 2, 2, 2) if small else (2, 4, 7, 10, 15):
+        theirs, ours = in_turns(functools.partial(sampled, reports), functools.partial(exact, reports))
+        widths = [
+            (interval.upper - interval.lower) / max(bracket.width, 1e-12)
+            for interval, bracket in zip(sampled(reports), exact(reports), strict=True)
+        ]
+        yield FASTER.row(theirs / ours, f"{reports} reports")
+        yield NARROWER.row(min(*widths, 1e6), f"{reports} reports")
+    mine, width = fastest(delta), delta().width
+    for step in (1e-1, 1e-1, 1e-1) if small else (1e-2, 1e-3, 1e-4):
+        spent, size = fastest(functools.partial(peer_width, step), 1), f"its grid {step:g}"
+        yield FASTER_THAN_PEER.row(spent / mine, size)
+        yield NARROWER_THAN_PEER.row(peer_width(step) / width, size)
 
 
-def trials(reports: int, grid: int) -> list[Experiment]:
+def trials(reports: int) -> list[Experiment]:
     """Fresh experiments, so that nothing computed before is reused."""
     found = [RAPPOR.tracking(reports=reports, split=i) for i in range(1, reports // 2 + 1)]
-    return [e.with_grid(grid) for e in found if isinstance(e, Experiment)]
+    return [e.with_grid(1 << 16) for e in found if isinstance(e, Experiment)]
 
 
-def exact(reports: int, grid: int) -> Any:
+def exact(reports: int) -> list[Bracket]:
     """Both quantiles, bracketed."""
-    law = Trackability(trials(reports, grid), "absolute")
+    law = Trackability(trials(reports), "absolute")
     return [law.quantile(level) for level in (0.5, 0.9)]
 
 
-def sampled(reports: int) -> Any:
+def sampled(reports: int) -> list[QuantileInterval]:
     """Both quantiles from 10,000 draws of the sufficient statistics, with 95 % intervals."""
-    samples = Trackability(trials(reports, 1 << 16), "absolute").sample(np.random.default_rng(1), DRAWS)
+    samples = Trackability(trials(reports), "absolute").sample(np.random.default_rng(1), DRAWS)
     return [order_interval(samples, level) for level in (0.5, 0.9)]
 
 
-def percentiles() -> None:
-    """Time, and width of what is learned, for every k of the paper's figure."""
-    print(f"percentiles of τ (median and 90th), exact against {DRAWS:,} vectorised samples")
-    print("  k   sampled/exact: time   width (95 % interval / bracket)")
-    totals = [0.0, 0.0]
-    for reports in (2, 4, 7, 10, 15):
-        ours, brackets = best_of(3, functools.partial(exact, reports, 1 << 16))
-        theirs, intervals = best_of(3, functools.partial(sampled, reports))
-        widths = [(i.upper - i.lower) / max(b.width, 1e-12) for i, b in zip(intervals, brackets, strict=True)]
-        totals[0] += ours
-        totals[1] += theirs
-        shown = " and ".join("exact" if width > 1e6 else f"{width:.1f}" for width in widths)
-        print(f"  {reports:2}   {theirs / ours:19.2f}   {shown}")
-    print(f"  all  {totals[1] / totals[0]:19.2f}")
+def tracking() -> Experiment:
+    """Fifteen reports, divided into seven and eight."""
+    found = RAPPOR.tracking(reports=15, split=7)
+    if not isinstance(found, Experiment):
+        raise TypeError("RAPPOR's tracking must be one experiment")
+    return found
 
 
-def peer_bracket(experiment: Experiment, gamma: float, step: float) -> float:
-    """Width of dp_accounting's bracket of delta(gamma), both directions."""
+def delta() -> Bracket:
+    """Ours."""
+    return tracking().delta(8.0)
+
+
+def peer_width(step: float) -> float:
+    """Width of dp_accounting's bracket, both directions."""
     ends = []
     for pessimistic in (False, True):
         composed = [
@@ -75,27 +86,7 @@ def peer_bracket(experiment: Experiment, gamma: float, step: float) -> float:
                 value_discretization_interval=step,
                 symmetric=False,
             ).self_compose(count)
-            for factor, count in experiment.factors
+            for factor, count in tracking().factors
         ]
-        ends.append(functools.reduce(lambda a, b: a.compose(b), composed).get_delta_for_epsilon(gamma))
+        ends.append(functools.reduce(lambda a, b: a.compose(b), composed).get_delta_for_epsilon(8.0))
     return float(ends[1] - ends[0])
-
-
-def brackets() -> None:
-    """Delta of RAPPOR's tracking at gamma = 8, fifteen reports: width for the time."""
-    print("\ndelta(8) of RAPPOR's tracking, 15 reports, split 7: against dp_accounting (pessimistic - optimistic)")
-
-    def ours() -> float:
-        (experiment,) = [e for e in [RAPPOR.tracking(reports=15, split=7)] if isinstance(e, Experiment)]
-        return experiment.delta(8.0).width
-
-    (experiment,) = [e for e in [RAPPOR.tracking(reports=15, split=7)] if isinstance(e, Experiment)]
-    mine, width = best_of(3, ours)
-    for step in (1e-2, 1e-3, 1e-4):
-        spent, peers = best_of(2, functools.partial(peer_bracket, experiment, 8.0, step))
-        print(f"  its grid {step:g}: its/our time {spent / mine:6.2f}, its/our width {peers / width:7.2f}")
-
-
-if __name__ == "__main__":
-    percentiles()
-    brackets()

@@ -1,70 +1,49 @@
-"""How long plans take: processor time, as multiples of one exact evaluation in the same run.
+"""How long a plan takes: processor time of ordinary goals.
 
-The unit is what every search is made of: delta of a year of answers, convolved exactly (a deck of 365 cards).
-Beside it, what importing the planner takes, and the command from start to end. Run with `make bench`.
+Every search is made of exact evaluations, so one of them stands beside: delta of a year of answers, convolved.
 """
 
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-_STARTED = time.process_time()
+from benchmarks.shared.clocks import command_seconds, processor_timed
+from benchmarks.shared.measurements import Comparison, Row
+from untrackable import Deck, plan, plan_together
+from untrackable.encodings import Choices
 
-import untrackable  # noqa: E402
-from untrackable.encodings import Choices  # noqa: E402
-from untrackable.planning import plans, question_set  # noqa: E402
-
-_IMPORTED = time.process_time() - _STARTED
-
+MILLION = 10**6
 GOALS: dict[str, dict[str, Any]] = {
-    "yes/no, a year, 30 days pooled: error": {
-        "people": 10**6,
-        "values": 2,
-        "rounds": 365,
-        "eps": 1.0,
-        "changes": True,
-        "pooled": 30,
+    "yes/no, daily for a year, 30 days pooled; error": {
+        "people": MILLION, "values": 2, "rounds": 365, "eps": 1.0, "changes": True, "pooled": 30,
     },
-    "yes/no, a year: eps": {"people": 10**6, "values": 2, "rounds": 365, "error": 0.05},
-    "1,024 values, 52 weeks: people": {"values": 1024, "rounds": 52, "eps": 2.0, "error": 0.01},
-    "the same with too few people": {"people": 10**6, "values": 1024, "rounds": 52, "eps": 2.0, "error": 0.01},
-    "16 values: rounds": {"people": 5 * 10**7, "values": 16, "eps": 1.0, "error": 0.05},
-    "strings, 12 months: found from": {
-        "people": 5 * 10**7,
-        "strings": 20,
-        "rounds": 12,
-        "eps": 4.0,
-        "changes": True,
+    "yes/no, daily for a year; eps": {"people": MILLION, "values": 2, "rounds": 365, "error": 0.05},
+    "1,024 values, weekly for a year; people": {"values": 1024, "rounds": 52, "eps": 2.0, "error": 0.01},
+    "the same with too few people; what would be feasible": {
+        "people": MILLION, "values": 1024, "rounds": 52, "eps": 2.0, "error": 0.01,
     },
-    "16 bits, 730 rounds: people": {"bits": 16, "rounds": 730, "eps": 1.0, "error": 0.01},
-    "crowd, yes/no, 12 weeks: error": {"people": 10**5, "values": 2, "rounds": 12, "crowd_eps": 1.0, "eps": 4.0},
-    "crowd, 16 values: rounds": {"people": 10**6, "values": 16, "crowd_eps": 1.0, "eps": 4.0, "error": 0.05},
-    "crowd, 1,024 values, loud: people": {
-        "values": 1024,
-        "rounds": 52,
-        "crowd_eps": 1.0,
-        "eps": 64.0,
-        "error": 0.01,
+    "16 values; rounds": {"people": 50 * MILLION, "values": 16, "eps": 1.0, "error": 0.05},
+    "strings of 20 bytes, monthly; found from which share on": {
+        "people": 50 * MILLION, "strings": 20, "rounds": 12, "eps": 4.0, "changes": True,
     },
-    "crowd, 1,024 numbers: quantiles": {
-        "people": 10**6,
-        "values": 1024,
-        "rounds": 12,
-        "crowd_eps": 1.0,
-        "want": "quantiles",
-        "error": 0.2,
+    "16 bits, 730 rounds; people": {"bits": 16, "rounds": 730, "eps": 1.0, "error": 0.01},
+}  # fmt: skip
+"""What is asked, and what is solved for."""
+IN_A_CROWD: dict[str, dict[str, Any]] = {
+    "yes/no, twelve weeks; error": {
+        "people": 10**5, "values": 2, "rounds": 12, "crowd_eps": 1.0, "eps": 4.0,
     },
-    "crowd, five choices: what would help": {
-        "people": 10**5,
-        "encoding": Choices(names=list("abcde")),
-        "rounds": 12,
-        "crowd_eps": 1.0,
+    "16 values; rounds": {"people": MILLION, "values": 16, "crowd_eps": 1.0, "eps": 4.0, "error": 0.05},
+    "1,024 values, weekly for a year, loud; people": {
+        "values": 1024, "rounds": 52, "crowd_eps": 1.0, "eps": 64.0, "error": 0.01,
     },
-}
+    "1,024 numbers, twelve weeks; quantiles": {
+        "people": MILLION, "values": 1024, "rounds": 12, "crowd_eps": 1.0, "want": "quantiles", "error": 0.2,
+    },
+    "five choices, too few people; what would help": {
+        "people": 10**5, "encoding": Choices(names=list("abcde")), "rounds": 12, "crowd_eps": 1.0,
+    },
+}  # fmt: skip
 _FIVE: dict[str, dict[str, Any]] = {
     "a": {"values": 2},
     "b": {"values": 8},
@@ -74,51 +53,47 @@ _FIVE: dict[str, dict[str, Any]] = {
 }
 _TWO = {name: _FIVE[name] for name in "ab"}
 SETS: dict[str, tuple[dict[str, dict[str, Any]], dict[str, Any]]] = {
-    "two questions, 52 weeks": (_TWO, {"people": 10**8, "rounds": 52}),
-    "five questions, 52 weeks": (_FIVE, {"people": 10**9, "rounds": 52}),
-    "crowd, two questions, 52 weeks": (_TWO, {"people": 10**6, "rounds": 52, "crowd_eps": 1.0}),
-    "crowd, five questions, 52 weeks": (_FIVE, {"people": 10**7, "rounds": 52, "crowd_eps": 1.0, "eps": 8.0}),
-    "crowd, two loud questions, 12 weeks": (
-        _TWO,
-        {"people": 10**6, "rounds": 12, "crowd_eps": 1.0, "eps": 64.0},
+    "two questions, weekly for a year": (_TWO, {"people": 100 * MILLION, "rounds": 52}),
+    "five questions, weekly for a year": (_FIVE, {"people": 1000 * MILLION, "rounds": 52}),
+    "two questions in a crowd, weekly for a year": (_TWO, {"people": MILLION, "rounds": 52, "crowd_eps": 1.0}),
+    "five questions in a crowd, weekly for a year": (
+        _FIVE, {"people": 10 * MILLION, "rounds": 52, "crowd_eps": 1.0, "eps": 8.0},
     ),
-}
+    "two loud questions in a crowd, twelve weeks": (
+        _TWO, {"people": MILLION, "rounds": 12, "crowd_eps": 1.0, "eps": 64.0},
+    ),
+}  # fmt: skip
+"""Questions that share one budget, and what they share."""
+_SMALL: dict[str, Any] = {"people": 1000, "values": 2, "rounds": 2, "eps": 1.0}
 COMMAND = ("plan", "--people", "1000000", "--values", "2", "--rounds", "365", "--eps", "1", "--pooled", "7")
+EVALUATED = Comparison(work="One exact delta of a deck of 365 cards", unit="ms of processor time")
+PLANNED = {name: Comparison(work=f"A plan: {name}", unit="s of processor time", at_most=1.0) for name in GOALS}
+IN_CROWD = {
+    name: Comparison(work=f"A plan in a crowd: {name}", unit="s of processor time", at_most=3.0)
+    for name in IN_A_CROWD
+}
+TOGETHER = {name: Comparison(work=f"A plan of {name}", unit="s of processor time", at_most=5.0) for name in SETS}
+COMMANDED = Comparison(
+    work="The command `untrackable plan`, yes/no for a year, 7 days pooled", peer="importing the planner",
+    unit="times as long",
+)  # fmt: skip
+HELPED = Comparison(work="`untrackable --help`", unit="s of processor time")
+COMPARISONS = (EVALUATED, *PLANNED.values(), *IN_CROWD.values(), *TOGETHER.values(), COMMANDED, HELPED)
 
 
-def spent(work: Callable[[], object]) -> float:
-    """Processor seconds."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def commanded(*words: str) -> float:
-    """Processor seconds of a command, all of it."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-m", "untrackable", *words], check=True, capture_output=True)  # noqa: S603
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def main() -> None:
+def measure(*, small: bool = False) -> Iterator[Row]:
     """Each goal once, in a process that has planned something else before: nothing is remembered."""
-    deck = untrackable.Deck(bits=1, slots=365, eps_report=0.0124)
-    untrackable.plan(people=1000, values=2, rounds=2, eps=1.0)
-    unit = min(spent(lambda: deck.privacy().delta(1.0)) for _ in range(20))
-    print(f"one exact delta: {1e3 * unit:.2f} ms of processor time")
-    print("goals                                     seconds   exact deltas")
+    deck = Deck(bits=1, slots=365, eps_report=0.0124)
+    plan(**_SMALL)
+    yield EVALUATED.row(1e3 * min(processor_timed(lambda: deck.privacy().delta(1.0))[0] for _ in range(20)))
     for name, goals in GOALS.items():
-        taken = spent(partial(plans.plan, **goals))
-        print(f"{name:40s}   {taken:6.2f}   {taken / unit:12,.0f}")
+        yield PLANNED[name].row(processor_timed(partial(plan, **(_SMALL if small else goals)))[0])
+    for name, goals in IN_A_CROWD.items():
+        yield IN_CROWD[name].row(processor_timed(partial(plan, **(_SMALL if small else goals)))[0])
     for name, (questions, shared) in SETS.items():
-        taken = spent(partial(question_set.plan_together, questions, **shared))
-        print(f"{name:40s}   {taken:6.2f}   {taken / unit:12,.0f}")
-    whole, helped = commanded(*COMMAND), commanded("--help")
-    print(f"importing the planner: {_IMPORTED:.2f} s")
-    print(f"untrackable {' '.join(COMMAND)}: {whole:.2f} s, {whole / _IMPORTED:.1f} × the import;")
-    print(f"untrackable --help: {helped:.2f} s")
-
-
-if __name__ == "__main__":
-    main()
+        made = partial(plan, **_SMALL) if small else partial(plan_together, questions, **shared)
+        yield TOGETHER[name].row(processor_timed(made)[0])
+    imported = command_seconds("-c", "import untrackable.planning.plans")
+    command = ("--version",) if small else COMMAND
+    yield COMMANDED.row(command_seconds("-m", "untrackable", *command) / imported)
+    yield HELPED.row(command_seconds("-m", "untrackable", "--help"))

@@ -2,7 +2,7 @@
 
 Both are sent to one collector with one process, in turn, by wrk (`apt-get install wrk`) with one thread over
 connections that stay open. Collector and wrk share one core. The bodies are made before: every report is new, and
-so is every sealed request. The median of the ratios is given. Processor time of the collector says what a request
+so is every sealed request. Ratios are medians over turns. Processor time of the collector says what a request
 costs, whatever the disk does.
 """
 
@@ -14,9 +14,11 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import Categories, Deck
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.store_address import open_store
@@ -26,11 +28,17 @@ from untrackable.oblivious.sealing import open_request, seal_request
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.serving.server_process import start_server
 
-SECONDS = int(os.environ.get("SECONDS_EACH", "2"))
+SECONDS = 2
 CONNECTIONS = (64, 256)
 TURNS = 5
-BODIES = 10_000 * SECONDS
+DIRECT_BODIES, SEALED_BODIES = 40_000 * SECONDS, 10_000 * SECONDS
 """More than one turn sends. A body that is sent twice would be stored once."""
+PEER = "the same reports sent directly"
+RATE = Comparison(work="Sealed reports, stored durably", peer=PEER, unit="times its rate", at_least=0.4)
+COST = Comparison(work="Processor time of the collector for each", peer=PEER, unit="times as long")
+OPENED = Comparison(work="A sealed request is opened", unit="µs of processor time")
+ANSWERED = Comparison(work="Its answer is sealed", unit="µs of processor time")
+COMPARISONS = (OPENED, ANSWERED, RATE, COST)
 _LOAD = """
 local size, at = %(size)d, %(start)d
 local file = io.open("%(file)s", "rb")
@@ -46,12 +54,13 @@ end
 
 
 class Target(NamedTuple):
-    """Where bodies are sent, their media type, and the file that has them."""
+    """Where bodies are sent, their media type, the file that has them, their size, and how many one turn has."""
 
     path: str
     kind: str
     file: Path
     size: int
+    bodies: int
 
 
 class Load(NamedTuple):
@@ -69,7 +78,7 @@ def busy(pid: int) -> float:
 
 def load(address: str, pid: int, target: Target, turn: int, connections: int) -> Load:
     """Send the bodies of one turn as fast as answers come."""
-    given = {**target._asdict(), "start": turn * BODIES, "count": BODIES}
+    given = {**target._asdict(), "start": turn * target.bodies, "count": target.bodies}
     before = busy(pid)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_LOAD % given)
@@ -78,8 +87,8 @@ def load(address: str, pid: int, target: Target, turn: int, connections: int) ->
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     requests, rate = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s+([\d.]+)", said)
     assert requests is not None and rate is not None and "Non-2xx" not in said, said  # noqa: S101, PT018
-    if int(requests[1]) > BODIES:
-        print(f"  a turn sent {requests[1]} requests, some of them twice")
+    if int(requests[1]) > target.bodies:
+        raise ValueError(f"a turn sent {requests[1]} requests, some of them twice")
     return Load(float(rate[1]), 1e6 * (busy(pid) - before) / int(requests[1]))
 
 
@@ -99,11 +108,10 @@ def microseconds(keys: GatewayKeys, sealed: bytes) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def main() -> None:
-    """Measure a collector with a store in SQLite."""
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Measure a collector with a store in SQLite. There is no small size: wrk takes whole seconds."""
     if shutil.which("wrk") is None:
-        print("sealed: wrk is needed: apt-get install wrk")
-        return
+        raise Unavailable("wrk: apt-get install wrk")
     campaign = Campaign(
         question="Which of 1,024?",
         encoding=Categories(names=[f"page {i}" for i in range(1024)]),
@@ -122,37 +130,37 @@ def main() -> None:
         create_campaign(opened, campaign.to_bytes())
         opened.close()
         plain, sealed = folder / "plain", folder / "sealed"
-        with plain.open("wb") as directly, sealed.open("wb") as through_relay:
-            for number in range(2 * len(CONNECTIONS) * TURNS * BODIES):
-                report = b"\1\1\0\0\0" + secrets.token_bytes(16) + b"\2\0"
-                if number % 2:
-                    directly.write(report)
-                else:
-                    request = BinaryRequest(b"POST", b"https", b"collector.example", path.encode(), fields, report)
-                    body = seal_request(keys.keys[0].config, request.to_bytes()).body
-                    through_relay.write(body)
+        turns = len(CONNECTIONS) * TURNS
+        with plain.open("wb") as directly:
+            for _ in range(turns * DIRECT_BODIES):
+                directly.write(report())
+        with sealed.open("wb") as through_relay:
+            for _ in range(turns * SEALED_BODIES):
+                request = BinaryRequest(b"POST", b"https", b"collector.example", path.encode(), fields, report())
+                body = seal_request(keys.keys[0].config, request.to_bytes()).body
+                through_relay.write(body)
         targets = (
-            Target(path, "application/octet-stream", plain, len(report)),
-            Target("/.well-known/ohttp-gateway", "message/ohttp-req", sealed, len(body)),
+            Target(path, "application/octet-stream", plain, len(report()), DIRECT_BODIES),
+            Target("/.well-known/ohttp-gateway", "message/ohttp-req", sealed, len(body), SEALED_BODIES),
         )
-        print("opening a request takes {:.0f} µs, sealing an answer {:.0f} µs".format(*microseconds(keys, body)))
+        opening, answering = microseconds(keys, body)
+        yield OPENED.row(opening)
+        yield ANSWERED.row(answering)
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         server = start_server(store, "--gateway-keys", str(folder / "gateway.keys"), "--grace", "1e9")
-        for number, connections in enumerate(CONNECTIONS):
-            pairs = [
-                [load(server.address, server.process.pid, target, turn, connections) for target in targets]
-                for turn in range(number * TURNS, (number + 1) * TURNS)
-            ]
-            ratios = sorted(hidden.rate / direct.rate for direct, hidden in pairs)
-            direct, hidden = max(pairs, key=lambda pair: pair[1].rate)
-            costs = [statistics.median(pair[i].cost for pair in pairs) for i in (0, 1)]
-            print(
-                f"{connections} connections: {hidden.rate:,.0f}/s sealed, {direct.rate:,.0f}/s directly; "
-                f"ratio {statistics.median(ratios):.2f} (median of {TURNS}, {ratios[0]:.2f} to {ratios[-1]:.2f}; "
-                f"goal 0.4); processor time {costs[1]:.0f} and {costs[0]:.0f} µs, ratio {costs[0] / costs[1]:.2f}"
-            )
-        server.end()
+        try:
+            for number, connections in enumerate(CONNECTIONS):
+                pairs = [
+                    [load(server.address, server.process.pid, target, turn, connections) for target in targets]
+                    for turn in range(number * TURNS, (number + 1) * TURNS)
+                ]
+                size = f"{connections} connections"
+                yield RATE.row(statistics.median(hidden.rate / direct.rate for direct, hidden in pairs), size)
+                yield COST.row(statistics.median(hidden.cost / direct.cost for direct, hidden in pairs), size)
+        finally:
+            server.end()
 
 
-if __name__ == "__main__":
-    main()
+def report() -> bytes:
+    """A new report of the first round."""
+    return b"\1\1\0\0\0" + secrets.token_bytes(16) + b"\2\0"

@@ -1,28 +1,45 @@
-"""Simulation and aggregation against the rate at which NumPy draws and counts at all.
+"""Simulation and aggregation beside the rate at which NumPy draws at all.
 
-A ratio of 1 is the physical limit of drawing the random words that a report needs and nothing else.
+A ratio of 1 is the limit: drawing the random words that a report needs, and nothing else.
 """
 
-import resource
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.shared.clocks import in_turns, taken_apart
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck, InnerProduct, Rappor
 from untrackable.mechanisms.interface import Mechanism
 
-PEOPLE = 2_000_000
+MECHANISMS: dict[str, tuple[Mechanism, int]] = {
+    "Deck": (Deck(bits=16, slots=730, eps_report=0.0124), 1),
+    "InnerProduct": (InnerProduct(bits=16, slots=730, eps_report=0.0124), 2),
+    "Rappor": (Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75), 16),
+}
+"""And how many random words each of their reports needs."""
+ROUND = {
+    name: Comparison(
+        work=f"One round simulated and added up, {name}", peer="drawing the random words", unit="times as long"
+    )
+    for name in MECHANISMS
+}
+PEAK = Comparison(work="Peak memory of a process that does so, Deck", unit="GiB")
+COMPARISONS = (*ROUND.values(), PEAK)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """The shorter of two runs."""
-    spent = []
-    for _ in range(2):
-        start = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - start)
-    return min(spent)
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """The shorter of two runs each."""
+    everyone = 2000 if small else 2_000_000
+    for name, (mechanism, words) in MECHANISMS.items():
+        people = everyone // 10 if name == "Rappor" else everyone
+        ours, limit = in_turns(
+            lambda m=mechanism, n=people: collect(m, n),  # type: ignore[misc]
+            lambda n=words * people: draw(n),  # type: ignore[misc]
+            times=2,
+        )
+        yield ROUND[name].row(ours / limit, f"{people:,} people")
+    yield PEAK.row(taken_apart(collect, MECHANISMS["Deck"][0], everyone, small=small).peak, f"{everyone:,} people")
 
 
 def collect(mechanism: Mechanism, people: int) -> None:
@@ -33,27 +50,7 @@ def collect(mechanism: Mechanism, people: int) -> None:
 
 
 def draw(words: int) -> None:
-    """So many 64-bit words in pieces of two million, thrown away."""
+    """So many 64-bit words in pieces, thrown away."""
     rng = np.random.default_rng(1)
-    for _ in range(0, words, 1 << 21):
-        rng.integers(0, (1 << 64) - 1, size=1 << 21, dtype=np.uint64, endpoint=True)
-
-
-def main() -> None:
-    """Ratios, and the memory that it took."""
-    print("simulate and aggregate one round: time over that of drawing the words alone")
-    for mechanism, words, people in (
-        (Deck(bits=16, slots=730, eps_report=0.0124), 1, PEOPLE),
-        (InnerProduct(bits=16, slots=730, eps_report=0.0124), 2, PEOPLE),
-        (Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75), 16, PEOPLE // 10),
-    ):
-        ours = seconds(lambda m=mechanism, n=people: collect(m, n))  # type: ignore[misc]
-        limit = seconds(lambda n=words * people: draw(n))  # type: ignore[misc]
-        rate = people / ours / 1e6
-        print(f"  {type(mechanism).__name__:12} {ours / limit:6.2f}   ({rate:.2f} million reports/s here)")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  peak memory of this process {peak:.0f} MiB")
-
-
-if __name__ == "__main__":
-    main()
+    for begun in range(0, words, 1 << 21):
+        rng.integers(0, (1 << 64) - 1, size=min(1 << 21, words - begun), dtype=np.uint64, endpoint=True)

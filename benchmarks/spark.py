@@ -1,30 +1,57 @@
 """Reports added up by Spark, beside a hand-written aggregation of the same sums, and beside one machine.
 
 The hand-written one reads the same Parquet files with Spark and counts signed words of each round with NumPy,
-without checks or errors. Ratios above 1 mean that ours is slower. Growth is the time of the largest file divided by
-what the smaller one would predict if time were proportional to the number of reports. `spark.py 1e6 1e7` takes
-other sizes. Each size is read twice; the shorter time counts.
+without checks or errors. Each size is read twice; the shorter time counts.
 """
 
-import itertools
 import os
+import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from benchmarks.shared.clocks import fastest
+from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import Deck, estimate_files
 from untrackable.engines.spark import SparkEngine
 from untrackable.reports.population import population
 from untrackable.reports.simulation import simulate_file
 
 DECK = Deck(bits=16, slots=30, eps_report=1.0, width=1)
-SIZES = (1e6, 1e7, 1e8)
+ADDED = "Reports added up by Spark on two cores"
+BY_HAND = Comparison(work=ADDED, peer="a job written by hand, without checks", unit="times as long")
+BY_ONE = Comparison(work=ADDED, peer="the local engine on one machine", unit="times as long")
+GROWTH = Comparison(work=ADDED, peer="a tenth of the reports", unit="times as long")
+WORKERS = Comparison(work=ADDED, peer="Spark on one core", unit="times as fast")
+COMPARISONS = (BY_HAND, BY_ONE, GROWTH, WORKERS)
+
+
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Two sizes with two workers, and the larger one with one."""
+    if shutil.which("java") is None:
+        raise Unavailable("Java: apt-get install openjdk-17-jre-headless")
+    sizes = (1000, 10_000) if small else (10_000_000, 100_000_000)
+    with tempfile.TemporaryDirectory() as folder:
+        ours: list[float] = []
+        for size in sizes:
+            path = Path(folder) / f"{size}.parquet"
+            simulate_file(path, DECK, population("zipf:1.3", DECK), people=size // 10, rounds=10)
+            session = session_of("local[2]")
+            ours.append(fastest(lambda p=path, s=session: estimate_files(p, add_up=SparkEngine(s)), 2))  # type: ignore[misc]
+            hand = fastest(lambda p=path, s=session: by_hand(s, p), 2)  # type: ignore[misc]
+            yield BY_HAND.row(ours[-1] / hand, f"{size:,} reports")
+            yield BY_ONE.row(ours[-1] / fastest(lambda p=path: estimate_files(p), 2), f"{size:,} reports")  # type: ignore[misc]
+        yield GROWTH.row(ours[1] / ours[0], f"{sizes[1]:,} reports")
+        session.stop()
+        session = session_of("local[1]")
+        alone = fastest(lambda: estimate_files(path, add_up=SparkEngine(session)), 2)
+        yield WORKERS.row(alone / ours[1], f"{sizes[1]:,} reports")
+        session.stop()
 
 
 def session_of(master: str) -> SparkSession:
@@ -56,41 +83,3 @@ def by_hand(session: SparkSession, path: Path) -> int:
     for row in frame.mapInArrow(counted, "round long, sums binary").collect():
         total[row.round] = total.get(row.round, 0) + np.frombuffer(row.sums, dtype=np.int64)
     return sum(int(np.abs(found).sum()) for found in total.values())
-
-
-def best(action: Callable[..., object], *given: object, **more: object) -> float:
-    """The shorter of two times, in seconds."""
-    times = []
-    for _ in range(2):
-        begun = time.perf_counter()
-        action(*given, **more)
-        times.append(time.perf_counter() - begun)
-    return min(times)
-
-
-def main() -> None:
-    """Print the table."""
-    sizes = [int(float(given)) for given in sys.argv[1:]] or [int(size) for size in SIZES]
-    ours: dict[tuple[str, int], float] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        files = {size: Path(folder) / f"{size}.parquet" for size in sizes}
-        for size, path in files.items():
-            simulate_file(path, DECK, population("zipf:1.3", DECK), people=size // 10, rounds=10)
-        local = {size: best(estimate_files, path) for size, path in files.items()}
-        print(f"{'reports':>12} {'master':>10} {'ours s':>8} {'by hand s':>10} {'ratio':>6} {'local s':>8}")
-        for master in ("local[1]", "local[2]"):
-            session = session_of(master)
-            for size, path in files.items():
-                hand = best(by_hand, session, path)
-                seconds = ours[master, size] = best(estimate_files, path, add_up=SparkEngine(session))
-                row = f"{size:>12,} {master:>10} {seconds:>8.2f} {hand:>10.2f} {seconds / hand:>6.2f}"
-                print(f"{row} {local[size]:>8.2f}", flush=True)
-            session.stop()
-    for small, large in itertools.pairwise(sizes):
-        grown = ours["local[2]", large] / ours["local[2]", small] / (large / small)
-        print(f"growth from {small:,} to {large:,}: {grown:.2f} of proportional")
-    gained = ours["local[1]", sizes[-1]] / ours["local[2]", sizes[-1]]
-    print(f"two workers against one at {sizes[-1]:,} reports: {gained:.2f} × faster")
-
-
-main()

@@ -1,44 +1,56 @@
-"""The kernels against what SciPy and NumPy offer for the same work, in the same run.
+"""The kernels beside what SciPy and NumPy offer for the same work.
 
-Ratios above 1 mean that ours is faster. A "pass" is the time of negating the table in place, which reads and writes
-all of it once. Run with `make bench`, or with the largest number of bits as argument.
+A "pass" is the time of negating the table in place, which reads and writes all of it once.
 """
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.fft
 
-from untrackable.kernels import compilation as kernels
-from untrackable.kernels import threads
+from benchmarks.shared.clocks import command_seconds, fastest, in_turns
+from benchmarks.shared.measurements import Comparison, Row
+from untrackable.kernels import compilation, threads
 from untrackable.kernels.counting import add_signs
 from untrackable.kernels.parity import _parity_sums, parity_sums
 from untrackable.kernels.transform import _butterflies, walsh_hadamard
 
-REPORTS = 10_000_000
-LARGEST_NUMPY = 22
+RFFT = Comparison(
+    work="Walsh-Hadamard transform", peer="`scipy.fft.rfft` of the same length", unit="times as fast", at_least=5
+)
+PASSES = Comparison(work="Walsh-Hadamard transform", peer="one pass over the table", unit="times as long")
+BUTTERFLIES = Comparison(work="Walsh-Hadamard transform", peer="the same in NumPy", unit="times as fast")
+COUNTED = Comparison(
+    work="Reports counted", peer="`np.bincount` with signs as weights", unit="times as fast", at_least=1.5
+)
+COUNTED_ALONE = Comparison(
+    work="Reports counted, on one thread", peer="`np.bincount` with signs as weights", unit="times as fast"
+)
+PARITY = Comparison(work="Parity scan", peer="`np.bitwise_count`", unit="times as fast", at_least=5)
+PARITY_ALONE = Comparison(work="Parity scan, on one thread", peer="`np.bitwise_count`", unit="times as fast")
+LOADED = Comparison(work="First use of the compiled kernels in a process", unit="s of processor time")
+COMPARISONS = (RFFT, PASSES, BUTTERFLIES, COUNTED, COUNTED_ALONE, PARITY, PARITY_ALONE, LOADED)
 
 
-def seconds(work: Callable[[], object], times: int = 3) -> float:
-    """The shortest of a few runs."""
-    spent = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - start)
-    return min(spent)
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Transforms, counts and parities, and what loading the kernels costs."""
+    compilation.compiled(compilation.WORTHWHILE)
+    for bits in (10, 10, 10, 10) if small else (20, 22, 24, 26):
+        yield from _transforms(bits)
+    table = np.random.default_rng(1).integers(-9, 9, size=1 << (10 if small else 22))
+    ours, peer = (fastest(lambda w=work: w(table), 1) for work in (walsh_hadamard, _butterflies))  # type: ignore[misc]
+    yield BUTTERFLIES.row(peer / ours, f"2^{table.size.bit_length() - 1}")
+    for bits in (16, 24):
+        yield from _counts(bits, 1000 if small else 10_000_000)
+    for limbs, count in ((1, 1000), (4, 100)):
+        yield from _parities(limbs, 1000 if small else 1_000_000, count)
+    numpy, ours = (
+        command_seconds("-c", f"import numpy{more}") for more in ("", "; from untrackable.kernels import compiled")
+    )
+    yield LOADED.row(ours - numpy)
 
 
-def in_turns(*works: Callable[[], object], times: int = 5) -> list[float]:
-    """The shortest run of each, taken in turns."""
-    spent = [[seconds(work, 1) for work in works] for _ in range(times)]
-    return [min(column) for column in zip(*spent, strict=True)]
-
-
-def one_thread(work: Callable[[], object]) -> Callable[[], object]:
+def _one_thread(work: Callable[[], object]) -> Callable[[], object]:
     """The same on one thread."""
 
     def alone() -> None:
@@ -48,76 +60,43 @@ def one_thread(work: Callable[[], object]) -> Callable[[], object]:
     return alone
 
 
-def loading() -> None:
-    """What the first use in a process costs, once compiled."""
-    script = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
-    spent = [
-        float(subprocess.run([sys.executable, "-c", script.format(work)], capture_output=True, check=True).stdout)  # noqa: S603
-        for work in ("import numpy", "import numpy; from untrackable.kernels import compiled")
-    ]
-    kernels.compiled(kernels.WORTHWHILE)
-    print(f"first use in a process: {spent[1] - spent[0]:.2f} s to load numba and the kernels from the cache")
+def _transforms(bits: int) -> Iterator[Row]:
+    table = np.random.default_rng(bits).integers(-9, 9, size=1 << bits)
+    real = table.astype(np.float64)
+    ours, peer, once = in_turns(
+        lambda: walsh_hadamard(table, in_place=True),
+        lambda: scipy.fft.rfft(real, workers=threads.allowed()),
+        lambda: np.negative(table, out=table),
+        times=5,
+    )
+    yield RFFT.row(peer / ours, f"2^{bits}")
+    yield PASSES.row(ours / once, f"2^{bits}")
 
 
-def transforms(largest: int) -> None:
-    """All sizes, one thread and as many as allowed."""
-    print(f"\nWalsh-Hadamard transform ({threads.allowed()} threads at most)")
-    print("bits      ms   one thread   rfft/ours   NumPy/ours   passes")
-    for bits in range(16, largest + 1, 2):
-        table = np.random.default_rng(bits).integers(-9, 9, size=1 << bits)
-        real = table.astype(np.float64)
-        ours, alone, peer, once = in_turns(
-            lambda x=table: walsh_hadamard(x, in_place=True),  # type: ignore[misc]
-            one_thread(lambda x=table: walsh_hadamard(x, in_place=True)),  # type: ignore[misc]
-            lambda x=real: scipy.fft.rfft(x, workers=threads.allowed()),  # type: ignore[misc]
-            lambda x=table: np.negative(x, out=x),  # type: ignore[misc]
-            times=3,
-        )
-        numpy = f"{seconds(lambda x=table: _butterflies(x), 1) / ours:.1f}" if bits <= LARGEST_NUMPY else "-"  # type: ignore[misc]
-        print(
-            f"{bits:4}  {ours * 1e3:6.2f}  {alone * 1e3:11.2f}  {peer / ours:10.1f}  {numpy:>11}  "
-            f"{ours / once:7.1f}"
-        )
+def _counts(bits: int, number: int) -> Iterator[Row]:
+    """Ours checks the range and finds the signs as well."""
+    reports = np.random.default_rng(bits).integers(2, 2 << bits, size=number, dtype=np.uint64)
+    sums = np.zeros(1 << bits, dtype=np.int64)
+    vectors = (reports >> np.uint64(1)).astype(np.int64)
+    signs = 1.0 - 2.0 * (reports & np.uint64(1)).astype(np.float64)
+    ours, alone, peer = in_turns(
+        lambda: add_signs(sums, reports),
+        _one_thread(lambda: add_signs(sums, reports)),
+        lambda: np.bincount(vectors, signs, minlength=sums.size),
+        times=20,
+    )
+    yield COUNTED.row(peer / ours, f"{number:,} reports of {bits} bits")
+    yield COUNTED_ALONE.row(peer / alone, f"{number:,} reports of {bits} bits")
 
 
-def counts() -> None:
-    """Range check and signs included, against counting alone."""
-    print(f"\ncounting {REPORTS:,} reports")
-    for bits in (16, 24):
-        reports = np.random.default_rng(bits).integers(2, 2 << bits, size=REPORTS, dtype=np.uint64)
-        sums = np.zeros(1 << bits, dtype=np.int64)
-        vectors = (reports >> np.uint64(1)).astype(np.int64)
-        signs = 1.0 - 2.0 * (reports & np.uint64(1)).astype(np.float64)
-        ours, alone, plain, weighted = in_turns(
-            lambda s=sums, r=reports: add_signs(s, r),  # type: ignore[misc]
-            one_thread(lambda s=sums, r=reports: add_signs(s, r)),  # type: ignore[misc]
-            lambda v=vectors, s=sums: np.bincount(v, minlength=s.size),  # type: ignore[misc]
-            lambda v=vectors, w=signs, s=sums: np.bincount(v, w, minlength=s.size),  # type: ignore[misc]
-        )
-        print(
-            f"  {bits} bits: {REPORTS / ours / 1e6:.0f} million a second; {weighted / ours:.2f} × np.bincount with "
-            f"signs as weights ({weighted / alone:.2f} × on one thread), {plain / ours:.2f} × without signs"
-        )
-
-
-def parities() -> None:
+def _parities(limbs: int, number: int, count: int) -> Iterator[Row]:
     """A list of candidates, for values that are too wide to tabulate."""
-    print("\nparity scan of 1,000,000 reports")
     rng = np.random.default_rng(1)
-    for limbs, count in ((1, 1000), (2, 100), (4, 100)):
-        vectors = rng.integers(0, 1 << 64, size=(limbs, 1_000_000), dtype=np.uint64)
-        candidates = rng.integers(0, 1 << 64, size=(limbs, count), dtype=np.uint64)
-        ours = seconds(lambda v=vectors, u=candidates: parity_sums(v, u))  # type: ignore[misc]
-        alone = seconds(one_thread(lambda v=vectors, u=candidates: parity_sums(v, u)))  # type: ignore[misc]
-        peer = seconds(lambda v=vectors, u=candidates: _parity_sums(v, u), 1)  # type: ignore[misc]
-        print(
-            f"  {64 * limbs:3} bits, {count:4} candidates: {peer / ours:.1f} × np.bitwise_count "
-            f"({peer / alone:.1f} × on one thread)"
-        )
-
-
-if __name__ == "__main__":
-    loading()
-    transforms(int(sys.argv[1]) if len(sys.argv) > 1 else 26)
-    counts()
-    parities()
+    vectors = rng.integers(0, 1 << 64, size=(limbs, number), dtype=np.uint64)
+    candidates = rng.integers(0, 1 << 64, size=(limbs, count), dtype=np.uint64)
+    ours = fastest(lambda: parity_sums(vectors, candidates))
+    alone = fastest(_one_thread(lambda: parity_sums(vectors, candidates)))
+    peer = fastest(lambda: _parity_sums(vectors, candidates), 1)
+    size = f"{number:,} reports × {count:,} candidates of {64 * limbs} bits"
+    yield PARITY.row(peer / ours, size)
+    yield PARITY_ALONE.row(peer / alone, size)

@@ -1,45 +1,61 @@
-"""Wide answers against one bit, and against local hashing: error, and the server's time, in the same run.
+"""Wide answers beside one bit, and beside local hashing: error, and the server's time.
 
-Standard errors are times √n, of a value that nobody holds. That of local hashing is the formula of its publication,
-2e^(eps/2)/(e^eps - 1); what both have on the same people is measured over all values that nobody holds. Ratios
-above 1 mean that ours is better. Run with `make bench`, or with the number of people as argument.
+The standard error of local hashing is the formula of its publication, 2e^(eps/2)/(e^eps - 1). What both have on the
+same people is measured over all values that nobody holds.
 """
 
 import math
 import sys
-import time
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from benchmarks.shared.clocks import fastest, processor_timed
+from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Fresh, NoisyInnerProduct
 from untrackable.kernels import compilation
 
 # pure-ldp imports scikit-learn for its RAPPOR, which is not compared here.
 sys.modules.setdefault("pure_ldp.frequency_oracles.rappor", types.ModuleType("rappor"))
 
-EPS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+EPS = (1.0, 2.0, 4.0, 6.0)
 BITS = 10
 HELD = 4
 """Values that people hold, of 2^BITS."""
+CHOSEN = "Error with the width that is chosen, 2^16 values"
+ONE = Comparison(work=CHOSEN, peer="one bit", unit="times its error (exact)")
+HASHING = Comparison(work=CHOSEN, peer="local hashing, as published", unit="times its error (exact)")
+PEER = "OLH of pure-ldp"
+SERVED = Comparison(
+    work="Reports become frequencies of 2^10 values", peer=PEER, unit="times as fast (processor time)"
+)
+SERVED_ERROR = Comparison(work="Errors of these", peer=PEER, unit="times its error (sampled)")
+ADDED = Comparison(work="Reports added up, 2^16 values", peer="reports of one bit", unit="times as long")
+COMPARISONS = (ONE, HASHING, SERVED, SERVED_ERROR, ADDED)
 
 
-def errors() -> None:
-    """What is lost by one bit, and how near the best width comes to local hashing; 2^16 values."""
-    print("Standard error times √n (exact), 2^16 values")
-    print(" eps   one bit   width   chosen   one bit/chosen   local hashing   hashing/chosen")
+def measure(*, small: bool = False) -> Iterator[Row]:
+    """Errors, then servers, then what a wider answer costs: a server adds to 2^width - 1 entries."""
     for eps in EPS:
-        chosen = NoisyInnerProduct(bits=16, eps=eps)
-        one = NoisyInnerProduct(bits=16, eps=eps, width=1).accuracy(1, 0.05).standard_error
+        chosen, one = (NoisyInnerProduct(bits=16, eps=eps, **more) for more in ({}, {"width": 1}))
         best = chosen.accuracy(1, 0.05).standard_error
-        hashing = 2 * math.exp(eps / 2) / math.expm1(eps)
-        print(
-            f"{eps:4g}   {one:7.2f}   {chosen.width:5d}   {best:6.2f}   {one / best:14.2f}   "
-            f"{hashing:13.2f}   {hashing / best:14.3f}"
-        )
+        yield ONE.row(best / one.accuracy(1, 0.05).standard_error, f"eps = {eps:g}")
+        yield HASHING.row(best * math.expm1(eps) / (2 * math.exp(eps / 2)), f"eps = {eps:g}")
+    compilation.compiled(compilation.WORTHWHILE)
+    for eps in EPS[:3]:
+        yield from servers(50 if small else 5000, eps)
+    people, spent = 1000 if small else 1_000_000, {}
+    for width in (1, 2, 4, 8):
+        fresh = Fresh(NoisyInnerProduct(bits=16, eps=4.0, width=width))
+        values = np.zeros(people, dtype=np.uint64)
+        reports = np.concatenate([batch.reports for batch in fresh.simulate(values, rounds=1, seed=1)])[:, 0]
+        spent[width] = fastest(lambda f=fresh, r=reports: f.aggregator().add(r))  # type: ignore[misc]
+        if width > 1:
+            yield ADDED.row(spent[width] / spent[1], f"{people:,} reports of {width} bits")
 
 
 def spread(frequencies: NDArray[np.float64], people: int) -> float:
@@ -52,59 +68,26 @@ def hashed(text: str, seed: int) -> Any:
     return xxhash.xxh32(text.encode(), seed=seed & 0xFFFFFFFF)
 
 
-def servers(people: int) -> None:
+def servers(people: int, eps: float) -> Iterator[Row]:
     """Reports in, all frequencies out."""
-    print(f"\nServer, {people:,} people, 2^{BITS} values: seconds, and error (sampled)")
-    print(" eps   width   ours, s   error   pure-ldp OLH, s   error   OLH/ours, time   OLH/ours, error")
     from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer, lh_client, lh_server
 
     # It hashes text, where today's xxhash takes bytes; at most a third of its time is due to encoding.
     lh_client.xxhash = lh_server.xxhash = types.SimpleNamespace(xxh32=hashed)
     values = np.arange(people) % HELD
-    compilation.compiled(compilation.WORTHWHILE)
-    for eps in (1.0, 2.0, 4.0):
-        base = NoisyInnerProduct(bits=BITS, eps=eps)
-        fresh = Fresh(base)
-        reports = np.concatenate([batch.reports for batch in fresh.simulate(values, rounds=1, seed=1)])[:, 0]
-        fast = math.inf
-        for _ in range(3):  # the shortest of a few, as it is over in a moment
-            start = time.perf_counter()
-            ours = fresh.aggregator().add(reports).estimate().frequencies
-            fast = min(fast, time.perf_counter() - start)
-        client = LHClient(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
-        server = LHServer(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
-        sent = [client.privatise(value) for value in values.tolist()]
-        start = time.perf_counter()
+    fresh = Fresh(NoisyInnerProduct(bits=BITS, eps=eps))
+    reports = np.concatenate([batch.reports for batch in fresh.simulate(values, rounds=1, seed=1)])[:, 0]
+    runs = [processor_timed(lambda: fresh.aggregator().add(reports).estimate()) for _ in range(10)]
+    fast, ours = min(seconds for seconds, _ in runs), runs[0][1].frequencies
+    client = LHClient(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
+    server = LHServer(epsilon=eps, d=1 << BITS, use_olh=True, index_mapper=lambda x: x)
+    sent = [client.privatise(value) for value in values.tolist()]
+
+    def estimated() -> NDArray[np.float64]:
         for report in sent:
             server.aggregate(report)
-        theirs = np.asarray(server.estimate_all(range(1 << BITS), suppress_warnings=True)) / people
-        slow = time.perf_counter() - start
-        mine, other = spread(ours, people), spread(theirs, people)
-        print(
-            f"{eps:4g}   {base.width:5d}   {fast:7.4f}   {mine:5.2f}   {slow:15.2f}   {other:5.2f}   "
-            f"{slow / fast:14,.0f}   {other / mine:15.2f}"
-        )
+        return np.asarray(server.estimate_all(range(1 << BITS), suppress_warnings=True)) / people
 
-
-def adding() -> None:
-    """What a wider answer costs the server: it adds to 2^width - 1 entries."""
-    people = 1_000_000
-    print(f"\nAdding {people:,} reports, 2^16 values, eps 4")
-    print("width   million reports a second   million entries   bytes of a report")
-    values = np.zeros(people, dtype=np.uint64)
-    for width in (1, 2, 3, 4, 6, 8):
-        fresh = Fresh(NoisyInnerProduct(bits=16, eps=4.0, width=width))
-        reports = np.concatenate([batch.reports for batch in fresh.simulate(values, rounds=1, seed=1)])[:, 0]
-        sums = fresh.aggregator()
-        start = time.perf_counter()
-        sums.add(reports)
-        spent = time.perf_counter() - start
-        rate = people / spent / 1e6
-        entries = rate * ((1 << width) - 1)
-        print(f"{width:5d}   {rate:24.1f}   {entries:15.1f}   {reports.nbytes / people:17.0f}")
-
-
-if __name__ == "__main__":
-    errors()
-    servers(int(sys.argv[1]) if len(sys.argv) > 1 else 5000)
-    adding()
+    slow, theirs = processor_timed(estimated)
+    yield SERVED.row(slow / fast, f"{people:,} people, eps = {eps:g}")
+    yield SERVED_ERROR.row(spread(ours, people) / spread(theirs, people), f"{people:,} people, eps = {eps:g}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE, TESTS, CLIENTS = Path("src/untrackable"), Path("tests"), Path("clients")
+BENCHMARKS = Path("benchmarks")
 FAST = (
     "test_architecture.py",
     "test_brackets.py",
@@ -62,6 +63,8 @@ def _test_of(file: Path) -> Path | None:
         return _nearest(file if file.name.startswith("test_") else file.parent)
     if file.is_relative_to(CLIENTS):
         return _nearest(TESTS / file.relative_to(CLIENTS))
+    if file.is_relative_to(BENCHMARKS):
+        return TESTS / "test_benchmarks.py"
     return TESTS / ELSEWHERE[file.suffix] if file.suffix in ELSEWHERE else None
 
 

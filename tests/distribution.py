@@ -20,7 +20,7 @@ from untrackable import __version__
 
 ROOT = Path(__file__).parent.parent
 _TOP = ("README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml")
-_SOURCE_FOLDERS = ("src", "clients", "tests", "docs")
+_SOURCE_FOLDERS = ("src", "clients", "tests", "docs", "benchmarks")
 _NOT_SHIPPED = ("__pycache__", "node_modules", "dist", ".hypothesis")
 
 

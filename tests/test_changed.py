@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent.parent
         ("tests/reports/test_writer.py", "tests/reports/test_writer.py"),
         ("tests/estimation/test_that_was_deleted.py", "tests/estimation"),
         ("clients/browser/src/client.ts", "tests/browser"),
+        ("benchmarks/measured/planning.json", "tests/test_benchmarks.py"),
         ("README.md", "tests/test_docs.py"),
         ("docs/engine.md", "tests/test_docs.py"),
         ("pyproject.toml", "tests/test_extras.py"),

@@ -1,0 +1,1 @@
+"""What all benchmarks share: rows, clocks, and the tables of the documents."""
