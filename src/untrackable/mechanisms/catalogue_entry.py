@@ -54,6 +54,8 @@ class Entry:
     """Whether a search for the eps or for the number of rounds takes next to no time."""
     reference: bool = False
     """Whether plans always compare other mechanisms with this one."""
+    seconds_per_report: float = 0.0005
+    """About how long a comparison takes for each report, on one core."""
 
     def for_budget(self, budget: Budget) -> Mechanism:
         """The mechanism that spends this budget within its tolerance. `Unsuitable` says why there is none."""
