@@ -1,5 +1,7 @@
 """The share of a search that is done: from 0 to 1, and only ever more, by the prefixes that are looked at."""
 
+from itertools import pairwise
+
 import pytest
 
 from untrackable import DiscoveredStrings
@@ -30,6 +32,6 @@ def test_a_further_pass_is_not_as_if_nothing_were_done() -> None:
 def test_a_level_counts_by_the_prefixes_that_it_looks_at() -> None:
     """A beam that is twice as wide takes twice as long at every level but the first."""
     level = [search_share(WORDS, 1 << 16, 1, number, 0.0) for number in range(1, WORDS.levels + 1)]
-    first, second, third = (after - before for before, after in zip(level, level[1:], strict=False))
+    first, second, third = (after - before for before, after in pairwise(level))
     assert first < second == pytest.approx(third)
     assert search_seconds(WORDS, 1 << 18) == pytest.approx(2 * search_seconds(WORDS, 1 << 17), rel=0.1)

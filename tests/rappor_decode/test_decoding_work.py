@@ -31,11 +31,11 @@ def test_sizes_are_amounts_of_work() -> None:
 
 def test_reading_single_reports_is_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("untrackable.rappor_decode.rappor_files._BATCH", 10)
-    file, shown = tmp_path / "reports.csv", []
+    file, shown = tmp_path / "reports.csv", list[float]()
     file.write_text("client,cohort,bloom,prr,irr\n" + f"1,2,,,{'01' * 16}\n" * 100)
     assert "reading the reports" in decoding_seconds(PARAMS, 10, file)
     assert "reading the reports" in decoding_seconds(PARAMS, 10, tmp_path / "missing")
-    read_reports(file, PARAMS, progress=lambda what, done: shown.append(done))
+    read_reports(file, PARAMS, progress=lambda what, done: shown.append(done or 0.0))
     assert len(shown) == 10
     assert shown == sorted(shown)
     assert 0.95 < shown[-1] <= 1
