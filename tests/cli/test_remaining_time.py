@@ -27,7 +27,19 @@ def test_one_step_goes_on_as_it_began() -> None:
     clock.now += 3
     assert time.left() == pytest.approx(12), "the share is old by now"
     time.update("reading", 0.5)
-    assert time.left() == pytest.approx(8)
+    assert time.left() == pytest.approx(6), "by the pace since the first share"
+
+
+def test_what_is_loaded_first_does_not_count_for_the_pace() -> None:
+    clock = Clock()
+    time = RemainingTime({}, clock)
+    time.update("reading", 0.0)
+    clock.now += 5
+    time.update("reading", 0.02)
+    assert time.left() is None, "nobody knows whether it goes on like that"
+    clock.now += 0.5
+    time.update("reading", 0.07)
+    assert time.left() == pytest.approx(9.3)
 
 
 def test_a_pace_needs_some_work() -> None:
