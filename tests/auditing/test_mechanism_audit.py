@@ -159,7 +159,18 @@ def test_a_mechanism_of_ones_own() -> None:
 
 @pytest.mark.parametrize("values", [2, 16])
 def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
-    found = compare(values=values, eps=1.5, reports=8, people=10_000, crowd=200)
+    told: list[float] = []
+    found = compare(
+        values=values,
+        eps=1.5,
+        reports=8,
+        people=10_000,
+        crowd=200,
+        progress=lambda what, done: told.append(done or 0.0),
+    )
+    assert told[0] == 0.0
+    assert told == sorted(told)
+    assert told[-1] < 1
     assert {row.name for row in found.rows} | set(found.left_out) == set(CATALOGUE)
     assert set(found.left_out) == {"fixed-vector-fresh"} | (
         {"one-change", "votes", "bitwise"} if values == 16 else set()

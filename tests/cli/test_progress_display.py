@@ -35,7 +35,7 @@ def test_lines_where_there_is_no_terminal(
     assert out == ""
     first, *lines = err.splitlines()
     assert first == "This takes about 2 minutes."
-    assert lines[0] == "reading: 10 % of all is done, about 2 minutes left"
+    assert lines[0] == "reading: 10 % of all is done, about 90 seconds left"
     assert lines[-1].startswith("reading: ")
     assert 3 <= len(lines) <= 6, "fewer and fewer"
 

@@ -1,6 +1,9 @@
+from itertools import pairwise
+
 import pytest
 
 from untrackable.cli.remaining_time import RemainingTime, Seconds, roughly
+from untrackable.demo.demo_run import steps_of
 
 
 class Clock:
@@ -24,7 +27,19 @@ def test_one_step_goes_on_as_it_began() -> None:
     clock.now += 3
     assert time.left() == pytest.approx(12), "the share is old by now"
     time.update("reading", 0.5)
-    assert time.left() == pytest.approx(8)
+    assert time.left() == pytest.approx(6), "by the pace since the first share"
+
+
+def test_what_is_loaded_first_does_not_count_for_the_pace() -> None:
+    clock = Clock()
+    time = RemainingTime({}, clock)
+    time.update("reading", 0.0)
+    clock.now += 5
+    time.update("reading", 0.02)
+    assert time.left() is None, "nobody knows whether it goes on like that"
+    clock.now += 0.5
+    time.update("reading", 0.07)
+    assert time.left() == pytest.approx(9.3)
 
 
 def test_a_pace_needs_some_work() -> None:
@@ -88,6 +103,30 @@ def test_a_trial_is_in_seconds_whatever_the_pace() -> None:
     assert time.left() == pytest.approx(40 + 4)
     clock.now += 60
     assert time.left() == pytest.approx(4), "longer than the trial said"
+
+
+@pytest.mark.parametrize("slowness", [0.3, 4.0])
+def test_the_demonstration_says_how_long_it_takes_after_its_first_step(slowness: float) -> None:
+    """On any machine on which steps take as long in relation to each other: the first step shows how fast it is."""
+    sizes, clock = steps_of(2000, 1_000_000), Clock()
+    time, left = RemainingTime(sizes, clock), []
+    for step, size in sizes.items():
+        for part in range(11):
+            time.update(step, part / 10 if step != next(iter(sizes)) else None)
+            left.append(time.left())
+            clock.now += slowness * size / 11
+    known = [each for each in left if each is not None]
+    assert known[0] == pytest.approx(slowness * (sum(sizes.values()) - next(iter(sizes.values()))))
+    assert all(later < earlier * 1.1 for earlier, later in pairwise(known))
+    assert len(known) == len(left) - 11, "only the first step does not know it"
+
+
+def test_steps_of_the_demonstration_are_as_long_as_the_work_that_they_have() -> None:
+    few, many = steps_of(100, 100_000), steps_of(1000, 1_000_000)
+    assert len(few) == len(many) == 8
+    for (step, short), (_, long) in zip(few.items(), many.items(), strict=True):
+        assert short <= long, step
+    assert sum(many.values()) > 2 * sum(few.values())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.reports.samples import FORMATS
+from tests.reports.samples import FORMATS, MECHANISMS
 from untrackable import Bitwise, Categories, Deck, Fading, Rappor, estimate_files
 from untrackable.errors import DecodeError, ReportFileError
 from untrackable.mechanisms import DBitFlip, Lgrr
@@ -150,5 +150,22 @@ def test_progress_goes_up_to_one(tmp_path: Path) -> None:
         rounds=2,
         progress=lambda what, done: told.append(done or 0.0),
     )
-    estimate_files(tmp_path / "x.csv", progress=lambda what, done: told.append(done or 0.0))
-    assert told[0] == told[-1] == 1.0
+    assert told[-1] == 1.0
+
+
+@pytest.mark.parametrize("name", ["bitwise", "one-change"])
+def test_reading_goes_from_0_to_1(name: str, tmp_path: Path) -> None:
+    """Also if files are read twice, first to see of which rounds the reports are."""
+    mechanism, told = MECHANISMS[name], list[float]()
+    held = np.zeros(50, dtype=np.int64)
+    simulate_file(tmp_path / "x.csv", mechanism, Population(held[:1], np.ones(1)), people=50, rounds=3)
+
+    def show(what: str, done: float | None) -> None:
+        if what == "reading":
+            told.append(done or 0.0)
+
+    estimate_files(tmp_path / "x.csv", progress=show)
+    assert told[0] == 0.0
+    assert told[-1] == 1.0
+    assert told == sorted(told)
+    assert len(set(told)) == (2 if name == "bitwise" else 3)

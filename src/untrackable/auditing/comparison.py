@@ -1,5 +1,6 @@
 """Compares all mechanisms of the catalogue at the same privacy for ever: accuracy against trackability."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 _MOST_VALUES = 4096
 """The largest number of values: some mechanisms have a bit for each."""
+_LEAST_SECONDS = 0.05
+"""About how long a mechanism takes, however few reports there are."""
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 
@@ -109,8 +112,8 @@ def compare(
         values=values, eps=eps, delta=delta, reports=reports, people=people, participation=attendance.participation
     )
     rows, left_out = [], {}
-    for done, entry in enumerate(CATALOGUE.values()):
-        progress(entry.name, done / len(CATALOGUE))
+    for entry, done in zip(CATALOGUE.values(), _shares_before(reports), strict=True):
+        progress(entry.name, done)
         try:
             rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd, attendance))
         except (Unsuitable, ValueError) as error:
@@ -126,6 +129,12 @@ def compare(
     matched = match_by_attendance(attendance, rounds=reports, people=min(crowd, MOST_SIMULATED))
     asked = values, budget.eps, budget.delta, reports, budget.people, crowd, attendance
     return Comparison(*asked, matched, tuple(rows), left_out)
+
+
+def _shares_before(reports: int) -> list[float]:
+    """The share of all work that is done when each mechanism of the catalogue is begun."""
+    seconds = [_LEAST_SECONDS + entry.seconds_per_report * reports for entry in CATALOGUE.values()]
+    return [before / sum(seconds) for before in itertools.accumulate(seconds[:-1], initial=0.0)]
 
 
 def _row(

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 _SHOWN = 40
 """How many strings the picture has."""
-_STEPS = {
-    "hashing the candidates": 1.0,
-    "choosing candidates": 2.0,
-    "least squares": 1.0,
-    "comparing with chance": 1.0,
-}
-"""The steps of decoding and their relative sizes."""
 
 
 @click.command("rappor-decode", cls=PlainCommand)
@@ -74,25 +67,27 @@ def rappor_decode(
         raise click.UsageError("give either MAP or --candidates FILE")
     from untrackable.display import decoded_words
     from untrackable.display.notebook_columns import columns_of
-    from untrackable.rappor_decode.candidate_map import read_map
+    from untrackable.rappor_decode.candidate_map import CandidateMap, read_map
     from untrackable.rappor_decode.decode import decode
+    from untrackable.rappor_decode.decoding_work import decoding_seconds
     from untrackable.rappor_decode.rappor_files import read_candidates, read_counts, read_params, read_reports
 
-    with one_line_errors(params, counts), progress(_STEPS) as show:
+    with one_line_errors(params, counts):
         mechanism = read_params(params)
-        show("reading the files")
-        sums = (read_reports if from_reports else read_counts)(counts, mechanism)
         listed = read_map(map_file, mechanism) if map_file else read_candidates(candidates or Path())
-        found = decode(
-            mechanism,
-            sums,
-            listed,
-            alpha=alpha,
-            correction="fdr" if fdr else "bonferroni",
-            unlisted=not complete,
-            level=level,
-            progress=show,
-        )
+        counted = None if from_reports else read_counts(counts, mechanism)
+        many = len(listed.names if isinstance(listed, CandidateMap) else listed)
+        with progress(decoding_seconds(mechanism, many, counts if counted is None else counted.total)) as show:
+            found = decode(
+                mechanism,
+                read_reports(counts, mechanism, progress=show) if counted is None else counted,
+                listed,
+                alpha=alpha,
+                correction="fdr" if fdr else "bonferroni",
+                unlisted=not complete,
+                level=level,
+                progress=show,
+            )
     output.give(
         words=lambda: _print(found),
         data=lambda: {

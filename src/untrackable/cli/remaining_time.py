@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 _FIRST_SHARE, _FIRST_SECONDS = 0.01, 0.3
 """From which share of a step on, and after how many seconds of it, its pace says something."""
+_LARGE_SHARE = 0.1
+"""A first share that is smaller says nothing: it may have taken long because something was loaded first."""
 
 
 class Seconds(float):
@@ -23,7 +25,7 @@ class RemainingTime:
         self._sizes, self._clock = dict(sizes), clock
         self._start = self._began = clock()
         self._done_size = self._done_seconds = 0.0
-        self._done: float | None = None
+        self._first: tuple[float, float] | None = None
         self._whole: float | None = None
         self.step = ""
 
@@ -31,11 +33,11 @@ class RemainingTime:
         """Note which step is being done, and the share of it that is done, if that is known."""
         if step != self.step:
             self._finish()
-            self.step, self._began, self._done, self._whole = step, self._clock(), None, None
-        if done is not None:
+            self.step, self._began, self._first, self._whole = step, self._clock(), None, None
+        if done:
             running = self._clock() - self._began
-            self._done = done
-            self._whole = running / done if done >= _FIRST_SHARE and running >= _FIRST_SECONDS else None
+            self._first = self._first or (running, done)
+            self._whole = self._length(running, done)
 
     @property
     def elapsed(self) -> float:
@@ -56,6 +58,13 @@ class RemainingTime:
         """The share of all work that is done."""
         left = self.left()
         return None if left is None else self.elapsed / max(self.elapsed + left, 1e-9)
+
+    def _length(self, running: float, done: float) -> float | None:
+        """Seconds of all of this step, by its pace since its first share, or else since it began."""
+        start, before = self._first or (0.0, 0.0)
+        if done - before >= _FIRST_SHARE and running - start >= _FIRST_SECONDS:
+            return running + (1 - done) * (running - start) / (done - before)
+        return running / done if done >= _LARGE_SHARE and running >= _FIRST_SECONDS else None
 
     def _expected(self, size: float | None, whole: float | None = None) -> float | None:
         """Seconds of a step of this size, at the pace of the steps before, and of the present one if known."""

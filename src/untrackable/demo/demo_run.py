@@ -143,18 +143,22 @@ def run(
 
 
 def steps_of(clients: int, simulated: int) -> dict[str, float]:
-    """The steps that are shown, in their order, with about as many seconds as they take on a small machine."""
+    """The steps that are shown, in their order, with about as many seconds as they take on two idle cores.
+
+    A client that relies on a crowd takes longer: it recomputes what a crowd of so many people hides.
+    """
     relayed = min(clients, _RELAYED)
     direct, sealed = _steps(clients, simulated, _DIRECT), _steps(relayed, simulated + clients - relayed, _RELAY)
     millions = (simulated + clients) / 1e6
     return {
-        direct[0]: 1.0 + clients / 60,
-        direct[1]: 4.0 * millions,
-        direct[2]: 1.0 + millions,
-        sealed[0]: 1.0 + relayed / 30,
-        sealed[1]: 4.0 * millions,
-        sealed[2]: 1.0 + millions,
-        _FOLLOWING: 15.0,
+        _STARTING: 3.0,
+        direct[0]: 1.0 + clients / 80,
+        direct[1]: 2.2 * millions,
+        direct[2]: 0.2 + 1.5 * millions,
+        sealed[0]: 2.0 + relayed / 10,
+        sealed[1]: 2.8 * millions,
+        sealed[2]: 0.5 + 2.1 * millions,
+        _FOLLOWING: 3.0,
     }
 
 

@@ -57,6 +57,7 @@ def _unary(name: Any) -> Entry:
         partial(kept_settings.unary, name),
         "time k² to k³, memory k²; the number of values costs nothing",
         tuned=True,
+        seconds_per_report=0.02,
     )
 
 
@@ -74,6 +75,7 @@ def _loloha(name: Any) -> Entry:
         lambda budget: make(values=budget.values, eps=budget.eps, eps_report=budget.eps / 4, step="exact"),
         "exact up to 2 million outcomes (k = 20 for many symbols, 285 for two), beyond that a bound in seconds",
         {name: _presets(Loloha)[name]},
+        seconds_per_report=0.005,
     )
 
 
@@ -191,6 +193,7 @@ CATALOGUE: dict[str, Entry] = {
             tuned=True,
             quick=True,
             reference=True,
+            seconds_per_report=0.008,
         ),
         Entry(
             "rnip",
@@ -229,6 +232,7 @@ CATALOGUE: dict[str, Entry] = {
             "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
             _presets(Lgrr),
             tuned=True,
+            seconds_per_report=0.003,
         ),
         *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
         Entry(
@@ -237,6 +241,7 @@ CATALOGUE: dict[str, Entry] = {
             _rappor,
             "time k² to k³, a few MB for each report; detection as much for every overlap, of about hashes³",
             _presets(Rappor),
+            seconds_per_report=0.03,
         ),
         *map(_loloha, ("BiLOLOHA", "OLOLOHA")),
         Entry(

@@ -57,6 +57,8 @@ class Entry:
     """How long it takes to set the mechanism, relative to a deck."""
     reference: bool = False
     """Whether plans always compare other mechanisms with this one."""
+    seconds_per_report: float = 0.0005
+    """About how long a comparison takes for each report, on one core."""
 
     def for_budget(self, budget: Budget) -> Mechanism:
         """The mechanism that spends this budget within its tolerance. `Unsuitable` says why there is none."""

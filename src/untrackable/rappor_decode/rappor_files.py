@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.kept.rappor import Rappor, RapporAggregator
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.column_names import are_names, column_words
 from untrackable.reports.strict_csv import CsvRow, StrictCsv
 
@@ -104,7 +105,7 @@ def write_counts(path: str | Path, counts: Counts) -> None:
     write(path, np.column_stack((counts.reports, counts.bits)).tolist())
 
 
-def read_reports(path: str | Path, params: Rappor) -> Counts:
+def read_reports(path: str | Path, params: Rappor, *, progress: Progress = no_progress) -> Counts:
     """Count the reports in reports.csv: a header, then rows of user_id, cohort, bloom, prr, irr.
 
     The last character of irr is bit 0. The columns `cohort` and `irr` (or `rappor`) are found by name. If the
@@ -120,7 +121,9 @@ def read_reports(path: str | Path, params: Rappor) -> Counts:
     bits = np.zeros((params.cohorts, params.bloom_bits), dtype=np.int64)
     pending: list[str] = []
     cohorts: list[int] = []
+    size, read = max(1, file.path.stat().st_size), 0
     for row in rows:
+        read += sum(map(len, row.cells)) + len(row.cells)
         _check_width(file, row, len(header.cells))
         cohorts.append(file.whole(row.line, "the cohort", row.cells[cohort_column], low=0, high=params.cohorts - 1))
         irr = row.cells[report_column].strip()
@@ -129,6 +132,7 @@ def read_reports(path: str | Path, params: Rappor) -> Counts:
         pending.append(irr)
         if len(pending) == _BATCH:
             _count(pending, cohorts, reports, bits)
+            progress("reading the reports", min(1.0, read / size))
     _count(pending, cohorts, reports, bits)
     return Counts(reports, bits)
 

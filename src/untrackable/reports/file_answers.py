@@ -10,6 +10,7 @@ from untrackable.answers.answer import Answer, answer
 from untrackable.answers.question import Question
 from untrackable.checks import Chance
 from untrackable.discovery.discovered import Discovered
+from untrackable.discovery.search_work import search_share
 from untrackable.discovery.string_discovery import BEAM, discover
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
@@ -93,6 +94,8 @@ def _estimated(add_up: SumFiles, paths: Sequence[Source], beta: float, **reading
         raise ReportFileError(
             f"{', '.join(str(file.path) for file in found.files)}: there are no reports{selected}"
         )
+    if reading["progress"] is not None:
+        reading["progress"]("estimating", None)
     given = answer(found.question, counted, beta=beta)
     return FileAnswer(
         question=given.question,
@@ -139,12 +142,12 @@ def discover_files(
         )
     if not found.sums:
         raise ValueError("there are no reports of these rounds")
-    levels = found.encoding.levels
+    strings = found.encoding
 
     def searching(passes: int, level: int, done: float) -> None:
         if progress is not None:
-            progress("searching", (level - 1 + done) / levels)
+            progress("searching", search_share(strings, beam, passes, level, done))
 
     (sums,) = found.sums.values()
     with running_on(engine):
-        return discover(found.encoding, sums, alpha=alpha, leads=leads, beam=beam, progress=searching)
+        return discover(strings, sums, alpha=alpha, leads=leads, beam=beam, progress=searching)

@@ -32,6 +32,9 @@ Feeds = Callable[[int], Sequence[int]]
 MOST_SUMS = 1 << 24
 """How many integers the sums of several rounds may hold: 128 MiB, and as much again for estimates."""
 
+_FIRST_LOOK = 0.4
+"""The share of the time that it takes to see first of which rounds the reports are, if that has to be known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFile:
@@ -140,13 +143,18 @@ def sum_files(
     _check_same_campaign(totals)
     result = FileSums(made, encoding, None if ask is None else ask(made, encoding, answered), together)
     chosen = None if rounds is None else frozenset(rounds)
-    feeds = feeds_of(made, frozenset() if own_rounds(made) else _rounds_seen(files, made), chosen)
-    for file, share in zip(files, _shares(files), strict=True):
+    if progress is not None:
+        progress("reading", 0.0)
+    own, shares = own_rounds(made), list(_shares(files))
+    first = 0.0 if own else _FIRST_LOOK
 
-        def show(done: float, share: tuple[float, float] = share) -> None:
-            if progress is not None:
-                progress("reading", share[0] + share[1] * done)
+    def showing(start: float, length: float) -> Callable[[float], None]:
+        return lambda done: progress("reading", start + length * done) if progress is not None else None
 
+    looking = [showing(first * start, first * length) for start, length in shares]
+    feeds = feeds_of(made, frozenset() if own else _rounds_seen(files, made, looking), chosen)
+    for file, (start, length) in zip(files, shares, strict=True):
+        show = showing(first + (1 - first) * start, (1 - first) * length)
         count = add_file(result, file, feeds, show)
         result.files.append(ReadFile(path=file.path, reports=count, checked=file.has_footer))
     for total in totals:
@@ -209,13 +217,16 @@ def add_file(result: FileSums, file: ReportFile, feeds: Feeds, show: Callable[[f
     return count
 
 
-def _rounds_seen(files: list[ReportFile], mechanism: Mechanism) -> frozenset[int]:
+def _rounds_seen(
+    files: list[ReportFile], mechanism: Mechanism, looking: Sequence[Callable[[float], None]]
+) -> frozenset[int]:
     seen: set[int] = set()
-    for file in files:
+    for file, show in zip(files, looking, strict=True):
         for piece in file.pieces():
             if piece.round not in seen:
                 _check_takes(file, piece, mechanism)
             seen.add(piece.round)
+            show(piece.done)
     return frozenset(seen)
 
 

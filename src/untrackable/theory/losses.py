@@ -99,7 +99,7 @@ class LossTable:
         slack = self.loss_error + (self.p_shift.slack(_CURVE) if shifted else 0.0)
         with np.errstate(over="ignore", divide="ignore"):
             there = np.where(self.p > 0, np.exp(np.log(self.p) - self.loss), 0.0)
-        tails = [np.append(np.cumsum(mass[::-1])[::-1], 0.0) for mass in (self.p, there)]
+            tails = [np.append(np.cumsum(mass[::-1])[::-1], 0.0) for mass in (self.p, there)]
         ends = []
         for level in (gammas - self.p_shift.mean + slack, gammas - self.p_shift.mean - slack):
             above = self.loss.searchsorted(level, "right")
