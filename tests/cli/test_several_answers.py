@@ -96,8 +96,10 @@ def test_parts_of_a_plan_for_several_campaigns(tmp_path: Path, keys: Path) -> No
     assert run("campaign", "new", f"{place}x", "--part", "g", *FUTURE, *names, "--rounds", "2").exit_code == 1
 
 
-@pytest.mark.parametrize("limit", [(), ("--eps", "6")], ids=["crowd", "both observers"])
-def test_a_campaign_in_a_crowd(tmp_path: Path, keys: Path, limit: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("limit", "eps"), [((), 4.0), (("--eps", "2"), 2.0), (("--eps", "64"), 64.0)], ids=["default", "quiet", "loud"]
+)
+def test_a_campaign_in_a_crowd(tmp_path: Path, keys: Path, limit: tuple[str, ...], eps: float) -> None:
     place = tmp_path / "crowd.json"
     crowd = ("--rounds", "3", "--participation", "1", "--crowd-people", "2000", "--gateway", str(keys))
     made = run("campaign", "new", str(place), *CHOICES, *crowd, *limit, *FUTURE)
@@ -105,10 +107,10 @@ def test_a_campaign_in_a_crowd(tmp_path: Path, keys: Path, limit: tuple[str, ...
     campaign = Campaign.from_bytes(place.read_bytes())
     assert campaign.guarantee.crowd is not None
     assert campaign.guarantee.crowd.people == 2000
-    assert campaign.guarantee.eps == 6 if limit else campaign.guarantee.eps > 6
+    assert campaign.guarantee.eps == eps
     checked = json.loads(run("campaign", "verify", str(place), "--json").output)
     assert checked["holds"]
-    assert 1e-7 < checked["crowd"]["upper"] <= 1e-6 or limit
+    assert 1e-7 < checked["crowd"]["upper"] <= 1e-6 or eps < 64
 
 
 @pytest.mark.parametrize(

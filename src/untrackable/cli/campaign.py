@@ -138,7 +138,7 @@ def new(
 
     With --crowd-people, the campaign relies on a crowd: reports are sealed for the collector's gateway and sent
     through a relay. The deck is then the best one of which the collector, which does not know who sent which,
-    learns no more than --crowd-eps. Without --eps, what relay and collector together could learn is computed.
+    learns no more than --crowd-eps. Without --eps, relay and collector together learn at most eps = 4.
 
     With --wipes, the campaign declares what happens to people whose client loses what it stored, as in browsers: a
     number, or any. The guarantee is checked for that many new beginnings.

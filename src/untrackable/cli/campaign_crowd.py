@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,22 +101,26 @@ def crowd_mechanism(
     eps: float,
     participation: Fraction,
 ) -> tuple[Mechanism, float]:
-    """The deck for a crowd, and the eps that it keeps alone, which is `eps` if that was asked for."""
+    """The deck for a crowd, and the eps that it keeps alone: `eps` if that was asked for, else at most 4."""
     from untrackable.accounting.crowd_deck import alone_eps, crowd_deck, crowd_tables_deck
+    from untrackable.planning.goals import LARGE_EPS
 
     source = click.get_current_context().get_parameter_source("eps")
     asked = source is not click.core.ParameterSource.DEFAULT
+    limit = eps if asked else LARGE_EPS
     deck: Mechanism
     if encoding.asked is not None:
-        budget = tables_budget(encoding, rounds, eps if asked else math.inf, delta, participation, crowd.people)
+        budget = tables_budget(encoding, rounds, limit, delta, participation, crowd.people)
         deck = crowd_tables_deck(budget, crowd)
-        return deck, eps if asked else alone_eps(deck, rounds=rounds, delta=delta, participation=participation)
-    deck = crowd_deck(
-        bits=encoding.bits,
-        rounds=rounds,
-        crowd=crowd,
-        participation=participation,
-        share=share,
-        alone=(eps, delta) if asked else None,
-    )
-    return deck, eps if asked else alone_eps(deck, rounds=rounds, delta=delta, participation=participation)
+    else:
+        deck = crowd_deck(
+            bits=encoding.bits,
+            rounds=rounds,
+            crowd=crowd,
+            participation=participation,
+            share=share,
+            alone=(limit, delta),
+        )
+    if asked:
+        return deck, eps
+    return deck, min(limit, alone_eps(deck, rounds=rounds, delta=delta, participation=participation))
