@@ -42,11 +42,11 @@ def test_a_folder_says_what_its_campaigns_spend(tmp_path: Path) -> None:
     assert ledger.check(limits)[0] <= limits.delta
     fits = policy(eps=found.eps * 1.01)
     assert ledger.check(fits)[0] <= fits.delta
-    with pytest.raises(CampaignRefused, match=r"they would spend eps .* \(upper\); `untrackable policy show`"):
+    with pytest.raises(CampaignRefused, match=r"they would spend eps .* \(upper\)\. `untrackable policy show`"):
         ledger.check(policy(eps=found.eps * 0.98))
     smaller = policy(eps=found.eps * 0.98)
     left = re.escape(at_least(smaller.eps, 3))
-    before = rf"Before this one it is 0 \(upper\), and {left} is left \(lower\); .* `untrackable policy set"
+    before = rf"Before this one, eps {left} is left \(lower\)\. .* `untrackable policy set --eps"
     with pytest.raises(CampaignRefused, match=before):
         ledger.check(smaller, Ledger())
 
@@ -66,3 +66,9 @@ def test_what_is_spent_is_found_in_few_steps(allowed: float) -> None:
     assert len(asked) < 16
     assert spent_eps(lambda eps: 0.0, allowed, 1e-6) == 0
     assert spent_eps(lambda eps: 1.0, allowed, 1e-6) == math.inf
+
+
+def test_what_is_spent_if_no_delta_is_allowed_or_any() -> None:
+    assert 2 <= spent_eps(lambda eps: 0.1 if eps < 2 else 0.0, 5.0, 0.0) <= 2.002
+    assert spent_eps(lambda eps: 0.1, 5.0, 0.0) == math.inf
+    assert spent_eps(lambda eps: 0.1, 5.0, 1.0) == 0

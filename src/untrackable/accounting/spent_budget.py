@@ -50,7 +50,9 @@ def spent_eps(delta_at: Callable[[float], float], allowed: float, delta: float) 
     def excess(eps: float) -> float:
         """It falls about as ln(1/eps), because ln(delta) is about -c·eps²."""
         found = delta_at(eps)
-        return math.log(found / delta) / (2 * math.log(1 / delta)) if found else -math.inf
+        if found == 0 or not 0 < delta < 1:
+            return -math.inf if found <= delta else math.inf
+        return math.log(found / delta) / (2 * math.log(1 / delta))
 
     end = allowed if delta_at(allowed) <= delta else max(allowed, _LARGEST)
     smallest = min(_SMALLEST, end)

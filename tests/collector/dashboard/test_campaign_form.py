@@ -89,7 +89,7 @@ def test_one_of_four_may_be_empty() -> None:
 
 def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
     found = goals(observer="crowd", eps="", crowd_eps="0.5", crowd_delta="1e-7")
-    assert (found.eps, found.crowd_eps, found.crowd_delta, found.observer) == (None, 0.5, 1e-7, "crowd")
+    assert (found.eps, found.crowd_eps, found.crowd_delta, found.observer) == (4.0, 0.5, 1e-7, "crowd")
     alone = goals(observer="alone", crowd_eps="nonsense")
     assert alone.crowd_eps is None
 
