@@ -151,7 +151,7 @@ def end_on_signals() -> None:
 
 def _stop(number: int, frame: object) -> None:
     """Stop as Python does, but let nobody disturb the end with another Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda number, frame: None)
     raise KeyboardInterrupt
 
 

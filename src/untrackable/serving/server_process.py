@@ -1,9 +1,10 @@
-"""Servers that run in a process beside a program, and child processes that are shielded from Ctrl-C."""
+"""Servers that run in a process beside a program, and how Ctrl-C neither hits child processes nor leaves any."""
 
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,3 +96,23 @@ def shielded_from_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def postponed_signals() -> Iterator[None]:
+    """Ctrl-C and SIGTERM take effect after the block, so that whatever it starts is also put down to be ended."""
+    if threading.current_thread() is not threading.main_thread():  # Only the main thread is ever interrupted.
+        yield
+        return
+    noted: list[int] = []
+    before = {
+        number: signal.signal(number, lambda seen, frame: noted.append(seen))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if noted:
+            signal.raise_signal(noted[0])
