@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,6 +10,14 @@ import pytest
 from untrackable.demo.demo_run import run
 from untrackable.serving import server_process
 from untrackable.serving.server_process import postponed_signals
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C is what it is in a new process, whatever commands ran in this one before."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("fails", [False, True])
