@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.test_plan_together import FILE
 from tests.cli.test_rappor_decode import NAMES
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Bitwise, DiscoveredStrings, Fresh, Rappor, write_reports
@@ -81,20 +82,6 @@ WRITING = "os:fsync"
 """What is called when all of a file has been written, but not under its name."""
 VERIFYING = "untrackable.accounting.verification:verify"
 CLIENT = "def make(value):\n    return lambda: value\n"
-QUESTIONS = """
-people = 60_000
-rounds = 1
-every = "1w"
-first = "2100-01-01"
-
-[questions.smoking]
-question = "Do you smoke?"
-categories = ["no", "yes"]
-
-[questions.drinking]
-question = "Do you drink?"
-categories = ["no", "yes"]
-"""
 NEW = "--question Often? --category no --category yes --rounds 3 --first 2100-01-01 --participation 1"
 WORDS = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12)
 
@@ -158,7 +145,7 @@ def warm() -> Iterator[WarmProcess]:
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that commands read."""
     folder = tmp_path_factory.mktemp("given")
-    (folder / "questions.toml").write_text(QUESTIONS)
+    (folder / "questions.toml").write_text(FILE)
     (folder / "reports.csv").write_text("user,day,report\n" + "".join(f"{i % 40},{i // 40},1\n" for i in range(80)))
     for name, mechanism, values, encoding in (
         ("numbers", Bitwise(eps_state=1, eps_report=1), [0, 1] * 50, None),

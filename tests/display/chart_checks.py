@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.browser.page_checks import drawing_faults
 
@@ -57,3 +57,16 @@ def _unseen(chart: object) -> list[str]:
         if seen < 8:
             faults.append(f"{chart.get_attribute('id')}: {colour} is hidden")  # type: ignore[attr-defined]
     return faults
+
+
+def opened(browser: Browser, width: int, scheme: str) -> tuple[Page, list[str]]:
+    """A new page without a network, and all that it complains about."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,  # type: ignore[arg-type]
+        offline=True,
+    )
+    page, complaints = context.new_page(), list[str]()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return page, complaints

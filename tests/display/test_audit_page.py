@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from tests import browsers
 from tests.browser.page_checks import serious_violations
-from tests.display.chart_checks import chart_faults
+from tests.display.chart_checks import chart_faults, opened
 from untrackable import Deck, Rappor, audit, compare
 from untrackable.display.audit_page import audit_page, comparison_page
 from untrackable.mechanisms import Unary
@@ -51,15 +51,7 @@ CHARTS = {"infinite": 4, "followed": 6, "hidden": 5, "compared": 1}
 def test_page_loads_offline_without_complaint(
     browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme=scheme,  # type: ignore[arg-type]
-        offline=True,
-    )
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page, complaints = opened(browser, width, scheme)
     page.on("request", lambda request: complaints.append(request.url) if "file:" not in request.url else None)
     page.goto(pages[name].as_uri())
     page.wait_for_function(
@@ -87,7 +79,7 @@ def test_page_loads_offline_without_complaint(
         page.set_viewport_size({"width": 390, "height": 900})
         page.wait_for_function("document.querySelector('.chart svg.marks').clientWidth < 390")
         assert chart_faults(page) == []
-    context.close()
+    page.context.close()
 
 
 def test_a_change_to_the_page_that_calls_out_is_caught(

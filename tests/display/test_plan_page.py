@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.page_checks import serious_violations
-from tests.display.chart_checks import chart_faults
+from tests.display.chart_checks import chart_faults, opened
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import Goals, plan
 from untrackable.brackets import at_most
@@ -54,15 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, scheme: str) -> None:
     found, _, path = made
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme=scheme,  # type: ignore[arg-type]
-        offline=True,
-    )
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page, complaints = opened(browser, width, scheme)
     page.goto(path.as_uri())
     page.wait_for_function("document.querySelectorAll('.chart svg.marks').length >= 5", timeout=60_000)
     assert complaints == []
@@ -119,7 +111,7 @@ def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, s
     assert float(after[best.name][2].removeprefix("≤ ")) == pytest.approx(more, rel=0.006)
     assert after[best.name][1] == "no"
     assert complaints == []
-    context.close()
+    page.context.close()
 
 
 @pytest.mark.parametrize(

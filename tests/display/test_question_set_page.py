@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.page_checks import serious_violations
-from tests.display.chart_checks import chart_faults
+from tests.display.chart_checks import chart_faults, opened
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import plan_together
 from untrackable.display.question_set_page import question_set_page
@@ -30,15 +30,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_charts_are_drawn_and_can_be_read(browser: Browser, page_file: Path, width: int, scheme: str) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme=scheme,  # type: ignore[arg-type]
-        offline=True,
-    )
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page, complaints = opened(browser, width, scheme)
     page.goto(page_file.as_uri())
     assert chart_faults(page) == []
     assert complaints == []
@@ -56,4 +48,4 @@ def test_charts_are_drawn_and_can_be_read(browser: Browser, page_file: Path, wid
         assert serious_violations(page) == []
     told = json.loads(page.locator("#audit-data").text_content() or "")
     assert [*told["questions"]] == ["smoking", "how-large-is-the-screen-in-use"]
-    context.close()
+    page.context.close()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from unittest.mock import MagicMock
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,6 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from tests.collector.http.test_pipelining import unconnected
 from tests.collector.loads import fresh, split, wait_until
 from tests.collector.servers import OCTETS, process
 from tests.collector.stores.test_faults import on_now, stored
@@ -295,13 +295,7 @@ def test_a_body_that_nobody_read_is_forgotten_with_the_answer() -> None:
         await PlainTextResponse("x")(scope, receive, send)
 
     async def talk() -> None:
-        config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
-        connection = LimitedProtocol(config=config, server_state=ServerState(), app_state={})
-        transport = MagicMock(spec=asyncio.Transport)
-        transport.is_closing.return_value = False
-        transport.get_write_buffer_size.return_value = 0
-        transport.get_extra_info.return_value = None
-        connection.connection_made(transport)
+        connection, _ = unconnected(app)
         connection.data_received(head("/", 100_000) + b"x" * 60_000)
         assert len(connection.cycle.body) == 60_000
         await asyncio.sleep(0.05)

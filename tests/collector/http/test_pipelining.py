@@ -13,7 +13,7 @@ import httpx
 import pytest
 import uvicorn
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from tests.collector.floods import Flood, resident
@@ -136,6 +136,18 @@ def test_beyond_the_backlog_of_all_the_next_request_is_told_so(monkeypatch: pyte
     assert left == 0
 
 
+def unconnected(app: ASGIApp) -> tuple[LimitedProtocol, MagicMock]:
+    """A connection of an application without any network, and what stands for its socket."""
+    config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
+    connection = LimitedProtocol(config=config, server_state=ServerState(), app_state={})
+    transport = MagicMock(spec=asyncio.Transport)
+    transport.is_closing.return_value = False
+    transport.get_write_buffer_size.return_value = 0
+    transport.get_extra_info.return_value = None
+    connection.connection_made(transport)
+    return connection, transport
+
+
 def test_nothing_more_is_read_while_requests_wait() -> None:
     """Neither if the application asks for a body nor for an answer, as uvicorn itself would."""
     go = asyncio.Event()
@@ -146,13 +158,7 @@ def test_nothing_more_is_read_while_requests_wait() -> None:
         await PlainTextResponse("x")(scope, receive, send)
 
     async def talk() -> None:
-        config = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_config=None)
-        connection = LimitedProtocol(config=config, server_state=ServerState(), app_state={})
-        transport = MagicMock(spec=asyncio.Transport)
-        transport.is_closing.return_value = False
-        transport.get_write_buffer_size.return_value = 0
-        transport.get_extra_info.return_value = None
-        connection.connection_made(transport)
+        connection, transport = unconnected(app)
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n" * 9)
         await asyncio.sleep(0.05)
         assert len(connection.pipeline) == 8

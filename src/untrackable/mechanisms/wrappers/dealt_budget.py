@@ -28,7 +28,7 @@ _CLOSE = 1e-9
 _FAINTEST, _GUESSED = 1e-9, 1e-3
 """The smallest first guess of eps in a crowd, and its relative precision."""
 _LARGE, _FAR = 2000, 2
-"""With so many reports, a base is confirmed if the guess of what the crowd hides is so many times as loud."""
+"""With so many reports, a base counts as confirmed if the guess of what is hidden is so many times as loud."""
 _QUIETER, _COUNTED_CLOSE = 0.97, 1e-3
 """Where the search for what a client confirms begins, relatively, and its precision."""
 
@@ -117,8 +117,9 @@ def counted_by_clients(
 ) -> Any:
     """The base, or a quieter one, whose deck a client confirms to be private in a crowd, without the full engine.
 
-    Its sums are coarser than the engine's, above all if few rounds are loud. But in a large crowd, where they take
-    long, they confirm a base that is far quieter than a first guess of what the crowd hides, and are left out then.
+    Its sums are coarser than the engine's, above all if few rounds are loud, and take long in a large crowd. There
+    they confirmed every base that was tried and is far quieter than a first guess of what the crowd hides, so they
+    are left out then. That is no proof: whoever makes a campaign or answers it checks again.
     """
     guess = guessed_crowd_eps(with_eps(base, 1.0), slots, people, eps, delta, participation)
     if people * participation >= _LARGE and guess >= _FAR * base.eps:
