@@ -40,7 +40,7 @@ nginx:
 # Estimates on Spark are tested with a small cluster on this machine.
 java:
 	@command -v java >/dev/null || { echo "installing Java"; apt-get update -qq \
-		&& apt-get install --yes -qq openjdk-17-jre-headless >/dev/null; }
+		&& apt-get install --yes -qq default-jre-headless >/dev/null; }
 
 # The client for web pages is built and tested with Node.js.
 node:
