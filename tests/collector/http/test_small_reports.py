@@ -51,8 +51,9 @@ class Connection:
     async def send(self, data: bytes, bodies: int) -> None:
         """Send bytes, and wait until so many bodies were taken in all."""
         self.writer.write(data)
-        while len(self.upload.bodies) < bodies:
-            await asyncio.sleep(0.001)
+        async with asyncio.timeout(10):
+            while len(self.upload.bodies) < bodies:
+                await asyncio.sleep(0.001)
         await asyncio.sleep(0.02)
 
     def answer(self, answer: Answer) -> None:
