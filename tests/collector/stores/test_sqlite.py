@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,13 +33,15 @@ def test_the_file_is_for_its_owner(tmp_path: Path) -> None:
 
 
 def test_commits_are_synced_and_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
-    connection = filled(tmp_path / "x.db")._connect()
+    store = filled(tmp_path / "x.db")
+    connection = store._connect()
     settings = {
         name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "secure_delete")
     }
     assert settings == {"synchronous": 2, "secure_delete": 1}
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
+    store.close()
 
 
 def test_no_row_says_when_it_came(tmp_path: Path) -> None:
@@ -53,6 +56,7 @@ def test_no_row_says_when_it_came(tmp_path: Path) -> None:
     assert columns["reports_1"] == {"nonce", "report"}
     assert columns["rounds"] == {"key", "campaign", "round", "state", "reports"}
     connection.close()
+    store.close()
 
 
 def test_after_closing_no_nonce_is_left_in_any_file(tmp_path: Path) -> None:
@@ -69,6 +73,26 @@ def test_after_closing_no_nonce_is_left_in_any_file(tmp_path: Path) -> None:
     store.tidy()
     assert not found()
     assert (tmp_path / "x.db-wal").stat().st_size == 0
+    store.close()
+
+
+def test_a_file_that_cannot_be_used_is_not_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*given: Any, **named: Any) -> sqlite3.Connection:
+        opened.append(connect(*given, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    path = tmp_path / "x.db"
+    path.write_bytes(b"SQLite format 3\0" + bytes(200))
+    with pytest.raises(StoreError, match="damaged"):
+        open_store(f"sqlite:///{path}")
+    assert opened
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
 
 
 def damaged(path: Path, seed: int) -> None:
@@ -202,8 +226,7 @@ def test_who_keeps_the_turn_for_ever_does_not_keep_others_from_adding(
         adding.join(60)
         assert store.count(ROUND) == 3015
     add()
-    with WriteLock(tmp_path / "x.db-turn").held():  # it was let go
-        pass
+    assert other._take()  # it was let go
     other.close()
     store.close()
 

@@ -150,26 +150,32 @@ class SqliteStore(Store):
                 isolation_level=None,
                 check_same_thread=False,
             )
-            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            for setting in (
-                "synchronous = FULL",
-                "secure_delete = ON",
-                "foreign_keys = ON",
-                f"journal_size_limit = {LOG_BYTES}",  # Writing over an old log is synced faster than a growing one.
-                "wal_autocheckpoint = 16384",  # As a rule, `Checkpoints` comes first.
-                "cache_size = -16384",
-                "trusted_schema = OFF",
-            ):
-                connection.execute(f"PRAGMA {setting}")
+            try:
+                self._set_up(connection)
+            except BaseException:
+                connection.close()
+                raise
         except sqlite3.OperationalError as error:
             raise StoreUnavailable(f"SQLite: {error}") from None
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} is damaged ({error}): restore a backup") from None
-        if mode != "wal":
+        return connection
+
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise StoreError(
                 f"{self.path} is on a file system without shared memory, which SQLite's log needs: use a local disk"
             )
-        return connection
+        for setting in (
+            "synchronous = FULL",
+            "secure_delete = ON",
+            "foreign_keys = ON",
+            f"journal_size_limit = {LOG_BYTES}",  # Writing over an old log is synced faster than a growing one.
+            "wal_autocheckpoint = 16384",  # As a rule, `Checkpoints` comes first.
+            "cache_size = -16384",
+            "trusted_schema = OFF",
+        ):
+            connection.execute(f"PRAGMA {setting}")
 
     def close(self) -> None:
         """Close all connections."""
