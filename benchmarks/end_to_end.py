@@ -9,6 +9,7 @@ selection).
 """
 
 import math
+import random
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -57,7 +58,13 @@ def two_coefficients(values: Values) -> FloatArray:
 def hadamard_response(values: Values) -> FloatArray:
     """One of the places where a row of the Hadamard matrix is 1."""
     from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient, HadamardResponseServer
+    from pure_ldp.frequency_oracles.hadamard_response.internal import k2k_hadamard
 
+    # It draws whole numbers up to a float, which Python refuses since 3.12.
+    k2k_hadamard.random = types.SimpleNamespace(
+        random=random.random,
+        randint=lambda low, high: random.randint(low, int(high)),  # noqa: S311
+    )
     return pure(HadamardResponseClient(EPS, VALUES, None), HadamardResponseServer(EPS, VALUES), values)
 
 

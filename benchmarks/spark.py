@@ -34,7 +34,7 @@ COMPARISONS = (BY_HAND, BY_ONE, GROWTH, WORKERS)
 def measure(*, small: bool = False) -> Iterator[Row]:
     """Two sizes with two workers, and the larger one with one."""
     if shutil.which("java") is None:
-        raise Unavailable("Java: apt-get install openjdk-17-jre-headless")
+        raise Unavailable("Java: apt-get install default-jre-headless")
     sizes = (1000, 10_000) if small else (10_000_000, 100_000_000)
     with tempfile.TemporaryDirectory() as folder:
         ours: list[float] = []

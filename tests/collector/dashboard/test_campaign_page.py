@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -272,15 +271,15 @@ def test_rounds_that_cannot_be_pooled_are_looked_at_one_by_one(collector: Collec
 @pytest.mark.slow
 def test_in_a_browser(tmp_path: Path) -> None:
     """Light and dark, wide and narrow: nothing overflows, nothing is loaded from elsewhere, no complaint."""
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import expect
+
+    from tests import browsers
 
     url = f"sqlite:///{tmp_path}/x.db"
     store, asked = open_store(url), on_now()
     filled(store, asked)
     store.close()
-    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with process(url) as server, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+    with process(url) as server, browsers.started() as browser:
         for width, scheme in ((1280, "light"), (390, "dark")):
             page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
             complaints: list[str] = []
@@ -301,7 +300,6 @@ def test_in_a_browser(tmp_path: Path) -> None:
             expect(page.locator(".bars tbody tr")).to_have_count(1)
             assert complaints == []
             assert all(address.startswith((server.address, "data:")) for address in asked_for)
-        browser.close()
 
 
 def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:

@@ -1,13 +1,13 @@
 """Managing campaigns in a real browser: by keyboard, on a phone, in the dark, with a script and without."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from tests import browsers
 from tests.collector.servers import process
 from untrackable.collector.http.api_keys import new_key, role_of
 from untrackable.collector.stores.store import Store
@@ -32,13 +32,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     url = f"sqlite:///{tmp_path_factory.mktemp('site')}/store.db"
     store = open_store(url)
     _, key = new_key(store, "admin")
-    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with process(url) as server, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+    with process(url) as server, browsers.started() as browser:
         expect.set_options(timeout=_PATIENCE)
         yield Site(server.address, store, key, browser)
         expect.set_options(timeout=5_000)
-        browser.close()
     store.close()
 
 
