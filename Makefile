@@ -10,8 +10,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check browser chromium nginx node java bench figures screenshots vectors lock dist site clean
 
+# While Python is loaded, Ctrl-C is held back where the system can do that: Python would show a traceback.
+HOLD := $(shell env --block-signal=INT true 2>/dev/null && echo env --block-signal=INT)
 demo: $(VENV)/.ready
-	@trap : INT; $(BIN)/untrackable demo || [ $$? -eq 130 ]
+	@trap : INT; $(HOLD) $(BIN)/untrackable demo || [ $$? -eq 130 ]
 
 test: $(VENV)/.ready-dev chromium nginx java $(BROWSER)/node_modules/.ready
 	$(BIN)/ruff format --check .

@@ -16,8 +16,8 @@ CLIENTS = Path(__file__).parent.parent / "clients"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 BASICS = {
-    "errors", "checks", "brackets", "extras", "framing", "lazy_names", "notebook_view", "old_names", "progress",
-    "strict_json", "units", "web_address",
+    "errors", "checks", "brackets", "early_interrupts", "extras", "framing", "lazy_names", "notebook_view",
+    "old_names", "progress", "strict_json", "units", "web_address",
 }  # fmt: skip
 """Small modules at the root that every package may use."""
 

@@ -20,10 +20,9 @@ More names are in the packages: all mechanisms in `untrackable.mechanisms`, enco
 experiments and their factors in `untrackable.theory`, estimates over rounds in `untrackable.estimation`.
 """
 
-from typing import TYPE_CHECKING
-
 from untrackable.lazy_names import lazy_names
 
+TYPE_CHECKING = False  # as type checkers know it; importing it would take most of the time
 if TYPE_CHECKING:
     from untrackable.auditing.comparison import compare as compare
     from untrackable.auditing.evidence.client_audit import audit_client as audit_client

@@ -1,5 +1,15 @@
-"""`python -m untrackable`, the same as the `untrackable` command."""
+"""The `untrackable` command, which is also `python -m untrackable`."""
 
-from untrackable.cli import run
+from untrackable import early_interrupts
 
-run()
+
+def run() -> None:
+    """Load the command line, and run it."""
+    early_interrupts.end_at_once()
+    from untrackable import cli
+
+    cli.run()
+
+
+if __name__ == "__main__":
+    run()

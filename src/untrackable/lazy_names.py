@@ -1,8 +1,13 @@
 """Public names of a package that are loaded where they are first used, so that importing the package is instant."""
 
+from __future__ import annotations
+
 import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # as type checkers know it; importing it would take most of the time
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def lazy_names(

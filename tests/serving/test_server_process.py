@@ -1,9 +1,14 @@
 """Servers beside a program, and the signals that end it."""
 
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
@@ -49,6 +54,43 @@ def test_other_threads_have_no_signals_to_postpone() -> None:
     thread.start()
     thread.join()
     assert done
+
+
+def test_a_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """Even if that is killed, and could not end anything itself."""
+    starting = (
+        "import signal, sys; from untrackable.serving.server_process import start_server; "
+        "server = start_server(sys.argv[1]); print(server.address, flush=True); signal.pause()"
+    )
+    command = [sys.executable, "-c", starting, f"sqlite:///{tmp_path}/x.db"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:  # noqa: S603
+        assert program.stdout is not None
+        address = urlsplit(program.stdout.readline())
+        assert _listens(address)
+        program.kill()
+        assert program.communicate(timeout=60) == ("", "")  # The server has its standard error open until it ends.
+    assert not _listens(address)
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith("-wal")]  # It closed its store.
+
+
+def test_worker_processes_end_with_the_process_that_started_them() -> None:
+    """A pool's workers would wait for work for ever, if that is killed."""
+    working = (
+        "import multiprocessing, signal; from untrackable.serving.server_process import end_with_parent; "
+        "pool = multiprocessing.get_context('spawn').Pool(2, end_with_parent); "
+        "pool.map(abs, range(9)); print('at work', flush=True); signal.pause()"
+    )
+    command = [sys.executable, "-c", working]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:  # noqa: S603
+        assert program.stdout is not None
+        assert program.stdout.readline() == "at work\n"
+        program.kill()
+        assert program.communicate(timeout=60)[0] == ""  # Workers have standard output open until they end.
+
+
+def _listens(address: SplitResult) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex((address.hostname or "", address.port or 0)) == 0
 
 
 @dataclass

@@ -9,9 +9,8 @@ import click
 
 from untrackable.cli.new_file import NewFile, force_option
 from untrackable.cli.terminal import printable
+from untrackable.early_interrupts import INTERRUPTED, raise_interrupts
 
-_INTERRUPTED = 130
-"""The exit status of what Ctrl-C ended: 128 and the number of the signal."""
 _PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X"}
 """What stands for a number in the list of options."""
 
@@ -26,6 +25,11 @@ class PlainCommand(click.Command):
         super().__init__(*given, **named)
         if any(isinstance(each.type, NewFile) for each in self.params):
             self.params.append(force_option())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. From here on it cleans up after Ctrl-C."""
+        raise_interrupts()
+        return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the description; lines of an example are not joined."""
@@ -91,7 +95,7 @@ class JobGroup(CommandGroup):
             if isinstance(error, click.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
                 raise
             click.echo("\nStopped." if sys.stderr.isatty() else "Stopped.", err=True)  # A terminal shows ^C first.
-            raise click.exceptions.Exit(_INTERRUPTED) from None
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, job by job."""

@@ -25,7 +25,7 @@ from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
-from untrackable.serving.server_process import shielded_from_interrupts
+from untrackable.serving.server_process import end_with_parent, shielded_from_interrupts
 
 ShowShare = Callable[[float], None]
 """A function that shows the share of the work that is done, from 0 to 1."""
@@ -72,7 +72,7 @@ def run_clients(
     workers = min(8, 2 * (os.cpu_count() or 1), len(tasks))
     with ExitStack() as ending:
         with shielded_from_interrupts():
-            pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers))
+            pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers, end_with_parent))
         for done, count in enumerate(pool.imap_unordered(_run_task, tasks), start=1):
             accepted += count
             show(done / len(tasks))

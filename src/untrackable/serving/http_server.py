@@ -1,12 +1,9 @@
 """Runs an application with uvicorn in one process or several, on a socket that is bound first."""
 
-import multiprocessing
-import os
 import resource
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -157,17 +154,6 @@ def _stop(number: int, frame: object) -> None:
 
 def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)
-
-
-def end_with_parent() -> None:
-    """Let this process end cleanly once the process that started it, if there is one, is gone."""
-    if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def affordable_connections(wanted: int) -> int:

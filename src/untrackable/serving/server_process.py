@@ -1,5 +1,6 @@
 """Servers that run in a process beside a program, and how Ctrl-C neither hits child processes nor leaves any."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -9,9 +10,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from typing import IO
+from typing import IO, Any
 
 from untrackable import strict_json
+
+_BESIDE = (
+    "from untrackable.serving.server_process import end_with_starter; end_with_starter(); "
+    "from untrackable.cli import run; run()"
+)
+"""The `untrackable` command, which ends when the program that started it is gone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +43,7 @@ class ServerProcess:
         status = self.process.wait(timeout=seconds)
         if self.process.stdout is not None and not self.process.stdout.closed:
             self.output += self.process.stdout.read()
-            self.process.stdout.close()
+        _close_pipes(self.process)
         return status
 
 
@@ -57,9 +64,10 @@ def start_relay(
 def _started(
     arguments: list[str], errors: IO[bytes] | None, environment: Mapping[str, str] | None
 ) -> ServerProcess:
-    command = [sys.executable, "-m", "untrackable", *arguments, "--json"]
+    command = [sys.executable, "-c", _BESIDE, *arguments, "--json"]
     process = subprocess.Popen(  # noqa: S603
         command,
+        stdin=subprocess.PIPE,  # Nothing is ever written. The system closes it when this process ends in any way.
         stdout=subprocess.PIPE,
         stderr=errors,
         env={**os.environ, **(environment or {})},
@@ -70,8 +78,7 @@ def _started(
     except BaseException:  # This includes an interrupt while it starts.
         process.kill()
         process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        _close_pipes(process)
         raise
     return ServerProcess(process, str(strict_json.parse(output)["address"]), output)
 
@@ -85,6 +92,34 @@ def _startup_output(process: "subprocess.Popen[bytes]") -> bytes:
             raise RuntimeError(f"the server did not start: it ended with status {process.wait()}")
         output += line
     return output
+
+
+def _close_pipes(process: "subprocess.Popen[bytes]") -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def end_with_parent() -> None:
+    """Let this process end cleanly once the process that started it is gone. That one uses `multiprocessing`."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end_with_starter() -> None:
+    """Let this process end cleanly once its standard input is closed, at the latest when its starter ends."""
+    threading.Thread(target=_end_with_input, name="starter", daemon=True).start()
+
+
+def _end_with_input() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from untrackable.collector.http.connections import LimitedProtocol
 from untrackable.collector.metrics import Metrics, SharedCounters
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.store_address import open_store
-from untrackable.serving import http_server
+from untrackable.serving import http_server, server_process
 
 _SWITCH_SECONDS = 0.0003
 """After this time a busy event loop lets the writer's thread run. With the usual 0.005, commits would be late."""
@@ -35,7 +35,7 @@ def application(store: str, settings: Settings, counts: SharedCounters | None = 
     settings = replace(settings, connections=http_server.affordable_connections(settings.connections))
     metrics = Metrics(counts)
     LimitedProtocol.settings, LimitedProtocol.metrics = settings, metrics
-    http_server.end_with_parent()
+    server_process.end_with_parent()
     app = create_app(
         open_store(store, check=False), clock=time.time, settings=settings, metrics=metrics, give_up=_give_up
     )
