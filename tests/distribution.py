@@ -3,31 +3,86 @@
     python -m tests.distribution dist
 
 makes a wheel and a source archive in `dist`, compares their contents with the checkout, installs the wheel into an
-empty environment with the locked dependencies, and runs the demo and a small round trip from there.
+empty environment with the locked dependencies, and runs the demo and a small round trip from there. Last, it
+installs the wheel with each extra alone into an empty environment, and does there what the extra is for.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import venv
 import zipfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
-from untrackable import __version__
+from tests.collector.samples import campaign
+from tests.collector.servers import process
+from tests.relay.gateways import relay_process
+from untrackable import Deck, __version__
+from untrackable.collector.http.management import create_campaign
+from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.store_address import open_store
+from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
+from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
+from untrackable.theory.attendance import Attendance
 
 ROOT = Path(__file__).parent.parent
 _TOP = ("README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml")
 _SOURCE_FOLDERS = ("src", "clients", "tests", "docs", "benchmarks")
 _NOT_SHIPPED = ("__pycache__", "node_modules", "dist", ".hypothesis")
+_LONGEST = 600
+"""Seconds that a command may take."""
+_ANSWER_AND_SEND = """
+import sys
+from pathlib import Path
+from untrackable import Campaign, Client, Policy
+
+document, server, *relays = sys.argv[1:]
+asked = Campaign.from_bytes(Path(document).read_bytes())
+policy = Policy(eps=8.0, delta=1e-6, crowd_eps=8.0, recognition=1.0, relays=tuple(relays), pins=(asked.id,))
+now = asked.first_round - 1.0
+client = Client(asked, None, policy, folder=Path("mine"), clock=lambda: now)
+client.answer("page 3")
+now = client.due(now)
+print(client.send(server).name)
+"""
+_SERVE_AND_SEND = """
+import subprocess, sys
+from untrackable.serving.server_process import start_server
+
+server = start_server(sys.argv[2])
+try:
+    subprocess.run([sys.executable, "-c", sys.argv[1], "asked.json", server.address], check=True, timeout=60)
+finally:
+    server.end()
+"""
+_COMPILED = "from untrackable.kernels import compilation; assert compilation.compiled(compilation.WORTHWHILE)"
+_OPEN_STORE = """
+import sys
+from untrackable.collector.stores.store_address import open_store
+from untrackable.errors import StoreError
+
+try:
+    open_store(sys.argv[1])
+except StoreError as error:
+    print(error)
+"""
 
 
 def said(command: list[str], folder: Path, **environment: str) -> str:
     """All that a command prints. It must succeed."""
     variables = {**os.environ, **environment}
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, env=variables, capture_output=True, text=True, timeout=_LONGEST
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -84,12 +139,97 @@ def try_out(run: list[str], folder: Path) -> None:
     assert "2,000" in said([*run, "estimate", "reports.csv"], folder)
 
 
+def _answers_and_sends(python: str, folder: Path, *, sealed: bool = False, serves: bool = False) -> None:
+    """A client answers and sends, and one report is counted: sealed and through a relay, or to a collector there.
+
+    Otherwise the collector and the relay are of this environment.
+    """
+    deck, store = Deck(bits=4, slots=5, eps_report=1.2), f"sqlite:///{folder}/store.db"
+    asked = campaign(deck, begin=int(time.time()) - 600, seconds=86_400, rounds=5)
+    keys = GatewayKeys().with_list(1, 5)
+    if sealed:
+        crowd = CrowdGuarantee(eps=1.0, delta=1e-6, people=2_000)
+        gateway = Gateway.from_json(keys.public_list(1))
+        guarantee = replace(asked.guarantee, crowd=crowd, recognition=1.0)
+        asked = replace(asked, guarantee=guarantee, gateway=gateway, attendance=Attendance(Fraction(1)))
+    write_keys(folder / "keys.json", keys)
+    (folder / "asked.json").write_bytes(asked.to_bytes())
+    opened = open_store(store)
+    create_campaign(opened, asked.to_bytes(), published=True)
+    with ExitStack() as running:
+        if serves:
+            command = [python, "-c", _SERVE_AND_SEND, _ANSWER_AND_SEND, store]
+        else:
+            server = running.enter_context(process(store, "--gateway-keys", str(folder / "keys.json")))
+            command = [python, "-c", _ANSWER_AND_SEND, "asked.json", server.address]
+        if sealed:
+            relay = running.enter_context(relay_process("--gateway", f"study={server.address}"))
+            command.append(f"{relay.address}/gateways/study")
+        assert "ACCEPTED" in said(command, folder)
+    assert opened.count(Round(asked.id, 1)) == 1
+    opened.close()
+
+
+def _estimates(python: str, folder: Path, reports: str, *options: str) -> None:
+    """An estimate of a file of reports, which is also written there."""
+    run = [python, "-m", "untrackable"]
+    said(
+        [*run, "simulate", "deck", "bits=2", "slots=30", "eps_report=1", "--people", "2000", "--out", reports],
+        folder,
+    )
+    assert "2,000" in said([*run, "estimate", reports, *options], folder)
+
+
+def _draws(python: str, folder: Path) -> None:
+    _estimates(python, folder, "reports.npz", "--plot", "picture.png")
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _compiles(python: str, folder: Path) -> None:
+    said([python, "-c", _COMPILED], folder)
+
+
+def _finds_no_server(python: str, folder: Path) -> None:
+    told = said([python, "-c", _OPEN_STORE, "postgresql://nobody@127.0.0.1:1/nothing"], folder)
+    assert told == "cannot use the PostgreSQL database: PostgreSQL: the server refused the connection\n", told
+
+
+TRIALS: dict[str, Callable[[str, Path], None]] = {
+    "": _answers_and_sends,
+    "collector": lambda python, folder: _answers_and_sends(python, folder, serves=True),
+    "fast": _compiles,
+    "files": lambda python, folder: _estimates(python, folder, "reports.parquet"),
+    "oblivious": lambda python, folder: _answers_and_sends(python, folder, sealed=True),
+    "plots": _draws,
+    "postgres": _finds_no_server,
+    "spark": lambda python, folder: _estimates(
+        python, folder, "reports.parquet", "--engine", "spark", "--master", "local[2]"
+    ),
+}
+"""What each extra is for, done in an empty folder by a Python that has this extra alone. The base has no name.
+
+`cuda` is not tried, because few machines have a GPU.
+"""
+
+
+def locked_versions() -> str:
+    """The versions of requirements-dev.lock as constraints. Digests are left out: the wheel has none there."""
+    locked = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"^(\S+==[^\\\n]+?) *\\?$", locked, re.M))
+
+
 def _files(folder: Path) -> list[Path]:
     return [
         file
         for file in folder.rglob("*")
         if file.is_file() and not any(part in _NOT_SHIPPED for part in file.parts)
     ]
+
+
+def _new_environment(folder: Path) -> list[str]:
+    """The command that installs packages into a new environment. Its first word is that environment's Python."""
+    venv.create(folder, with_pip=True)
+    return [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
 def main(folder: Path) -> None:
@@ -101,14 +241,21 @@ def main(folder: Path) -> None:
     _tell(f"{wheel.name} and {archive.name} have what they should; installing the wheel into an empty environment")
     with tempfile.TemporaryDirectory() as name:
         empty = Path(name)
-        venv.create(empty / "environment", with_pip=True)
-        python, program = (str(empty / "environment" / "bin" / each) for each in ("python", "untrackable"))
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        install = _new_environment(empty / "environment")
         said([*install, "--require-hashes", "-r", str(ROOT / "requirements.lock")], empty)
         said([*install, "--no-deps", str(wheel.resolve())], empty)
         _tell("trying it out")
+        program = str(empty / "environment" / "bin" / "untrackable")
         try_out([program], empty)
         _tell(said([program, "demo", "--once"], empty))
+    for name, trial in TRIALS.items():
+        _tell(f"trying it out with {f'the extra {name} alone' if name else 'no extra'}")
+        with tempfile.TemporaryDirectory() as name_of_folder:
+            empty = Path(name_of_folder)
+            (empty / "versions").write_text(locked_versions(), encoding="utf-8")
+            install = _new_environment(empty / "environment")
+            said([*install, "--constraint", "versions", f"{wheel.resolve()}[{name}]"], empty)
+            trial(install[0], empty)
     _tell(f"{folder} has a release of version {__version__} that can be installed")
 
 

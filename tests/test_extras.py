@@ -28,7 +28,7 @@ from untrackable.cli import run
 
 run()
 """
-BEYOND_THE_BASE = {module for _, modules in EXTRAS.values() for module in modules} | {"numba", "pandas", "PIL"}
+BEYOND_THE_BASE = {module for _, modules in EXTRAS.values() for module in modules} | {"numba", "PIL"}
 NEW = ["--question", "Which?", "--category", "a", "--category", "b", "--rounds", "30", "--every", "1d"]
 
 

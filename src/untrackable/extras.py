@@ -16,7 +16,7 @@ EXTRAS = {
     "oblivious": ("Sealed reports need", ("pyhpke",)),
     "plots": ("Charts and pages need", ("altair", "jinja2", "matplotlib", "vl_convert")),
     "postgres": ("A store in PostgreSQL needs", ("psycopg",)),
-    "spark": ("Estimates on Spark need", ("pyarrow", "pyspark")),
+    "spark": ("Estimates on Spark need", ("pandas", "pyarrow", "pyspark")),
 }
 """For each extra of pyproject.toml that something cannot do without: what needs it, and the modules it brings."""
 
