@@ -378,7 +378,7 @@ def test_a_store_that_hangs_does_not_keep_the_collector(
     create_campaign(store, asked.to_bytes())
     before = store.add
 
-    def add(reports: Mapping[Round, Rows]) -> None:
+    def add(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
         hanging.wait(60)
         before(reports)
 
@@ -406,7 +406,7 @@ def test_readiness_says_so_while_reports_are_not_stored(
     asked, http = collector.create(campaign()), collector.http
     before, full = collector.store.add, True
 
-    def add(reports: Mapping[Round, Rows]) -> None:
+    def add(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
         if full:
             raise StoreUnavailable("full")
         before(reports)
@@ -433,7 +433,7 @@ def test_readiness_says_so_while_reports_wait_for_long(
     create_campaign(store, asked.to_bytes())
     before = store.add
 
-    def add(reports: Mapping[Round, Rows]) -> None:
+    def add(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
         hanging.wait(60)
         before(reports)
 
@@ -468,7 +468,7 @@ def test_no_room_means_come_again(store: Store) -> None:
 def test_a_fault_inside_is_a_problem_without_a_word_of_it(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("private words")
 
     asked = collector.create(campaign())
