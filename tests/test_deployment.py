@@ -166,7 +166,8 @@ def test_a_relay_behind_nginx_counts_senders_and_passes_nothing_on_about_them(tm
     body = sealed(1)
     request = (
         "POST /gateways/study HTTP/1.1\r\nhost: collect.example\r\nconnection: close\r\n"
-        "user-agent: RECOGNISABLE\r\nx-relay-sender: 192.0.2.99\r\nx-forwarded-for: 192.0.2.99\r\n"
+        "user-agent: RECOGNISABLE\r\norigin: https://RECOGNISABLE.example\r\n"
+        "x-relay-sender: 192.0.2.99\r\nx-forwarded-for: 192.0.2.99\r\n"
         f"content-type: message/ohttp-req\r\ncontent-length: {len(body)}\r\n\r\n"
     ).encode() + body
     statuses = []

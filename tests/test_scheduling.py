@@ -18,6 +18,7 @@ from tests import documented_output
 from tests.collector.loads import fresh
 from tests.collector.servers import OCTETS, process
 from tests.collector.stores.test_faults import on_now
+from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.store_address import open_store
@@ -123,6 +124,15 @@ def test_the_nightly_job_keeps_sums_answers_and_a_backup(tmp_path: Path) -> None
             assert nightly(server.address) == 0
             assert {file.name for file in (folder / asked.id).iterdir()} == {"round-1.parquet", "answers.json"}
         assert json.loads((folder / asked.id / "answers.json").read_text())["reports"] == 4
+        store = open_store(url)
+        store.publish(asked.id, False)
+        key = new_key(store, "reader")[1]
+        store.close()
+        (folder / asked.id / "answers.json").unlink()
+        assert nightly(server.address) != 0, "to strangers, it looks as if it did not exist"
+        settings["READER_KEY"] = key
+        assert nightly(server.address) == 0
+        assert {file.name for file in (folder / asked.id).iterdir()} == {"round-1.parquet", "answers.json"}
         (backup,) = folder.glob("backup-*")
         assert backup.stat().st_mode & 0o077 == 0
         copied = open_store(f"sqlite:///{backup}")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route
@@ -17,6 +18,7 @@ from tests.client.test_crowd_campaigns import crowded
 from tests.collector.servers import process
 from tests.collector.stores.test_faults import stored
 from tests.relay.gateways import relay_process
+from tests.test_deployment import needs_nginx, proxied
 from untrackable.client.membership import GRACE
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.management import create_campaign
@@ -113,7 +115,7 @@ def study(browser: Browser, tmp_path: Path) -> Iterator[Study]:
 
 @contextmanager
 def opened(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context()
+    context = browser.new_context(ignore_https_errors=True)  # Certificates of tests are nobody's.
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
@@ -124,6 +126,23 @@ def opened(browser: Browser) -> Iterator[Page]:
         assert [each for each in complaints if not each.startswith(expected)] == []
     finally:
         context.close()
+
+
+@needs_nginx
+def test_a_report_goes_through_the_documented_proxy_of_a_relay(study: Study, tmp_path: Path) -> None:
+    """Browsers ask first whether a page may send it, and the relay answers that by headers of the question."""
+    folder, asked = tmp_path / "nginx", study.campaign()
+    folder.mkdir()
+    behind = urlsplit(study.relay).netloc
+    with proxied(folder, behind, {}, "relay-nginx.conf") as port:
+        study.use(asked, relays=[f"https://localhost:{port}/gateways/study"])
+        study.page.evaluate("client.answer(3)")
+        study.at_its_moment()
+        assert study.sent() == "accepted"
+        (posted,) = study.posts
+        assert posted[0] == f"https://localhost:{port}/gateways/study"
+    assert study.reports() == 1
+    assert (folder / "said").read_bytes() == b""
 
 
 def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> None:

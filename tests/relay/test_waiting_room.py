@@ -1,13 +1,17 @@
-"""Requests wait for others and leave in random order."""
+"""Requests wait for others, leave in random order, and are answered together."""
 
 import asyncio
 import itertools
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import comb, factorial
 
+import numpy as np
 import pytest
 
+from tests.relay.gateways import SEALED, answer, gateway, relayed, sealed
+from untrackable.relay.relay_settings import SEALED_LENGTH
 from untrackable.relay.waiting_room import WaitingRoom
 
 ALARM = 60.0
@@ -131,3 +135,77 @@ def test_senders_are_kept_as_hashes_with_a_key_of_the_batch(number: int) -> None
     assert len(first) == len(second) == number
     assert not first & second
     assert bytes([192, 0, 2, 0]) not in first
+
+
+BATCHES, PEOPLE = 12, 16
+FALSE_ALARM = 1e-9
+
+
+async def watched(*, held: int | None = None) -> list[tuple[list[int], list[int]]]:
+    """For each batch: the senders in the order in which a gateway gets their requests, and that of their answers.
+
+    Of each batch, the gateway holds the answer to the request that comes as number `held`. It gives that answer
+    once the relay has all others and has had time to pass them on.
+    """
+    seen: list[tuple[list[int], list[int]]] = []
+    async with (
+        gateway(lambda request: answer(b"sealed")) as there,
+        relayed(there.port, hold_until=PEOPLE, hold_at_most=20.0) as sender,
+    ):
+
+        async def pause() -> None:
+            if held is not None and len(there.seen) % PEOPLE == held:
+                await asyncio.sleep(0.05)
+                early.extend(answered)
+
+        async def send(number: int) -> None:
+            async with sender(f"192.0.2.{number}") as http:
+                found = await http.post("/gateways/study", content=sealed(number), headers=SEALED)
+                assert found.content == b"sealed"
+            answered.append(number)
+
+        there.pause = pause
+        for _ in range(BATCHES):
+            answered: list[int] = []
+            early: list[int] = []
+            before = len(there.seen)
+            await asyncio.wait_for(asyncio.gather(*map(send, range(PEOPLE))), 30)
+            forwarded = [int.from_bytes(request[-SEALED_LENGTH:][:4], "big") for request in there.seen[before:]]
+            assert sorted(forwarded) == sorted(answered) == list(range(PEOPLE))
+            assert early == [], "nobody is answered while one answer of the batch is missing"
+            seen.append((forwarded, answered))
+    return seen
+
+
+def alarm(law: Sequence[float]) -> int:
+    """The least number that the sum over all batches reaches with at most the probability of a false alarm."""
+    total = np.ones(1)
+    for _ in range(BATCHES):
+        total = np.convolve(total, law)
+    return int(np.argmax(np.append(total[::-1].cumsum()[::-1], 0.0) <= FALSE_ALARM))
+
+
+def kept_places(size: int) -> list[float]:
+    """The law of how many stay in their place if all orders of so many are equally likely."""
+    without = [1, 0]
+    for n in range(2, size + 1):
+        without.append((n - 1) * (without[-1] + without[-2]))
+    return [comb(size, kept) * without[size - kept] / factorial(size) for kept in range(size + 1)]
+
+
+def test_the_law_of_kept_places() -> None:
+    counts = Counter(sum(i == j for i, j in enumerate(order)) for order in itertools.permutations(range(6)))
+    assert kept_places(6) == pytest.approx([counts[kept] / factorial(6) for kept in range(7)])
+
+
+@pytest.mark.parametrize("held", [None, 5])
+def test_answers_do_not_tell_whose_requests_they_answer(held: int | None) -> None:
+    """Somebody who sees both sides names the sender of the n-th request by the n-th answer, and by its delay."""
+    seen = asyncio.run(watched(held=held))
+    named = sum(
+        one == other for forwarded, answered in seen for one, other in zip(forwarded, answered, strict=True)
+    )
+    assert named < alarm(kept_places(PEOPLE)) < BATCHES * PEOPLE / 3
+    if held is not None:
+        last = sum(forwarded[held - 1] == answered[-1] for forwarded, answered in seen)
+        assert last < alarm([1 - 1 / PEOPLE, 1 / PEOPLE]) <= BATCHES

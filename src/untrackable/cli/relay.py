@@ -87,9 +87,9 @@ def relay(gateways: tuple[str, ...], host: str, port: int, as_json: bool, **chos
 
     It sees who sends, and cannot read what. The collector reads it, and cannot see who sent it. So run a relay only
     for collectors of somebody else. It forwards to the named gateways and to nothing else, writes nothing to disk,
-    and logs nothing about anybody. With --hold-until, it holds reports until so many addresses have sent one, and
-    forwards them in random order. Stop it with Ctrl-C or SIGTERM. For TLS, put a proxy in front of it: see
-    docs/relay.md.
+    and logs nothing about anybody. With --hold-until, it holds reports until so many addresses have sent one,
+    forwards them in random order, and passes their answers back together. Stop it with Ctrl-C or SIGTERM. For TLS,
+    put a proxy in front of it: see docs/relay.md.
 
     Clients send to /gateways/NAME. Every option can also be an environment variable (UNTRACKABLE_PORT for --port)
     or a line of a TOML file (port = 8100). An option overrides a variable, and a variable overrides the file.

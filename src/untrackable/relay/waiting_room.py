@@ -1,6 +1,7 @@
-"""Holds requests until several wait, and then forwards all of them in random order.
+"""Holds requests until several wait, forwards all of them in random order, and returns their answers together.
 
-So neither the gateway nor anybody who watches both sides can match what comes out to what went in by its order.
+So neither the gateway nor anybody who watches both sides can match what comes out to what went in, or the answers
+to the requests, by their order or by the time that one of them took.
 """
 
 import asyncio
@@ -59,24 +60,28 @@ class WaitingRoom(Generic[Answer]):
         return await answer
 
     def _let_go(self, batch: _Batch[Answer]) -> None:
-        """Forward all that wait, in random order."""
+        """Forward all that wait."""
         if batch.timer is not None:
             batch.timer.cancel()
         self._batch = _Batch()
-        random.SystemRandom().shuffle(batch.waiting)
-        for body, answer in batch.waiting:
-            task = asyncio.create_task(self._answer(body, answer))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        task = asyncio.create_task(self._exchange(batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, body: bytes, answer: "asyncio.Future[Answer]") -> None:
-        if answer.cancelled():  # The relay ends, and its sender was told so.
-            return
-        try:
-            found = await self._forward(body)
-        except Exception as error:
-            if not answer.cancelled():
-                answer.set_exception(error)
-        else:
-            if not answer.cancelled():
-                answer.set_result(found)
+    async def _exchange(self, batch: _Batch[Answer]) -> None:
+        """Forward in random order. Answer in the order in which requests came, once all answers are there.
+
+        That order says nothing about the random one. A request whose answer was cancelled is not forwarded: the
+        relay ends, and its sender was told so.
+        """
+        order = [index for index, (_, answer) in enumerate(batch.waiting) if not answer.cancelled()]
+        random.SystemRandom().shuffle(order)
+        forwarded = (self._forward(batch.waiting[index][0]) for index in order)
+        found = dict(zip(order, await asyncio.gather(*forwarded, return_exceptions=True), strict=True))
+        for index, (_, answer) in enumerate(batch.waiting):
+            if answer.cancelled():
+                continue
+            if isinstance(one := found[index], BaseException):
+                answer.set_exception(one)
+            else:
+                answer.set_result(one)

@@ -47,9 +47,9 @@ def offered(visitor: Visitor, asked: Campaign, session: Session | None = ADMIN) 
     return offered_actions(service, request(session), stored(visitor, asked))
 
 
-def said(visitor: Visitor, asked: Campaign, query: str) -> str:
+def said(visitor: Visitor, asked: Campaign, query: str, session: Session | None = ADMIN) -> str:
     service: Service = visitor.http.app.state.service  # type: ignore[attr-defined]
-    return done_words(service, request(ADMIN, query), stored(visitor, asked))
+    return done_words(service, request(session, query), stored(visitor, asked))
 
 
 def test_publishing(visitor: Visitor, asked: Campaign) -> None:
@@ -71,6 +71,8 @@ def test_closing_a_round(visitor: Visitor, asked: Campaign) -> None:
     [closed] = visitor.store.rounds(asked.id)
     assert (closed.state, closed.reports) == ("closed", 3)
     assert said(visitor, asked, "done=closed&number=1") == "Round 1 is closed, with 3 reports."
+    assert said(visitor, asked, "done=closed&number=1", READER) == ""
+    assert said(visitor, asked, "done=closed&number=1", None) == ""
     for number in ("%C2%B2", "%D9%A1", "2", "-1", "", "1" * 11):
         assert said(visitor, asked, f"done=closed&number={number}") == ""
     assert offered(visitor, asked) == OfferedActions((), 0, True, False)

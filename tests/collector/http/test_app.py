@@ -221,14 +221,41 @@ def test_unpublished_estimates_need_a_key(collector: Collector) -> None:
     collector.send(asked, b"".join(bodies(asked, 30)))
     collector.close(asked)
     path = f"/campaigns/{asked.id}/rounds/1/estimate"
-    assert problem(collector.http.get(path)) == (401, "key-needed")
+    assert problem(collector.http.get(path)) == (404, "not-found")
     for role in ("reader", "admin"):
         assert collector.http.get(path, headers=collector.keys[role]).status_code == 200
     address = f"/campaigns/{asked.id}/published"
     assert collector.http.put(address, headers=collector.keys["admin"]).status_code == 204
     assert collector.http.get(path).status_code == 200
     assert collector.http.delete(address, headers=collector.keys["admin"]).status_code == 204
-    assert problem(collector.http.get(path)) == (401, "key-needed")
+    assert problem(collector.http.get(path)) == (404, "not-found")
+
+
+def test_to_strangers_an_unpublished_campaign_looks_as_if_it_did_not_exist(collector: Collector) -> None:
+    asked, nobodys, shown = collector.create(campaign(), published=False), "0" * 64, ("", "rounds/1/")
+    collector.send(asked, b"".join(bodies(asked, 30)))
+    collector.close(asked)
+    assert collector.http.get(f"/campaigns/{asked.id}").content == asked.to_bytes(), "clients need it"
+    addresses = [f"/campaigns/ID/{part}estimate{query}" for part in shown for query in ("", "?rounds=1", "?top=x")]
+    addresses += ["/campaigns/ID/rounds", "/view/ID", "/view/ID?done=closed&number=1", "/view/ID/following"]
+    addresses += [f"/view/ID/{name}?round=1" for name in ("download.csv", "download.json", "picture.svg")]
+    wrong: tuple[dict[str, str], ...] = ({}, {"authorization": "Bearer nonsense"}, {"authorization": "Basic YTpi"})
+
+    def told(headers: dict[str, str], id: str) -> list[tuple[int, str, dict[str, str]]]:
+        found = [collector.http.get(each.replace("ID", id), headers=headers) for each in addresses]
+        return [(each.status_code, each.text.replace(id, "ID"), dict(each.headers)) for each in found]
+
+    for headers in wrong:
+        answered = told(headers, asked.id)
+        assert answered == told(headers, nobodys)
+        assert {status for status, _, _ in answered} <= {401, 404}
+    assert collector.http.get("/campaigns").json() == {"campaigns": []}
+    assert problem(collector.http.get("/campaigns", headers=wrong[1])) == (401, "key-needed")
+    for key in collector.keys.values():
+        (listed,) = collector.http.get("/campaigns", headers=key).json()["campaigns"]
+        assert listed == {"id": asked.id, "question": asked.question, "published": False}
+        (round,) = collector.http.get(f"/campaigns/{asked.id}/rounds", headers=key).json()["rounds"]
+        assert round["reports"] == 30
 
 
 def test_a_revoked_key_opens_nothing(collector: Collector) -> None:
@@ -247,7 +274,7 @@ def test_campaigns_are_created_once_with_their_exact_bytes(collector: Collector)
     again = collector.http.post("/campaigns?published=true", content=asked.to_bytes(), headers=headers)
     assert (again.status_code, again.json()) == (200, {"id": asked.id})
     assert collector.http.get(f"/campaigns/{asked.id}").content == asked.to_bytes()
-    listed = collector.http.get("/campaigns").json()["campaigns"]
+    listed = collector.http.get("/campaigns", headers=collector.keys["reader"]).json()["campaigns"]
     assert listed == [{"id": asked.id, "question": asked.question, "published": False}]
     guarantee = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
     assert guarantee["declared"] == asked.to_json()["guarantee"]
@@ -378,7 +405,7 @@ def test_a_store_that_hangs_does_not_keep_the_collector(
     create_campaign(store, asked.to_bytes())
     before = store.add
 
-    def add(reports: Mapping[Round, Rows]) -> None:
+    def add(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
         hanging.wait(60)
         before(reports)
 
@@ -406,7 +433,7 @@ def test_readiness_says_so_while_reports_are_not_stored(
     asked, http = collector.create(campaign()), collector.http
     before, full = collector.store.add, True
 
-    def add(reports: Mapping[Round, Rows]) -> None:
+    def add(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
         if full:
             raise StoreUnavailable("full")
         before(reports)
@@ -433,7 +460,7 @@ def test_readiness_says_so_while_reports_wait_for_long(
     create_campaign(store, asked.to_bytes())
     before = store.add
 
-    def add(reports: Mapping[Round, Rows]) -> None:
+    def add(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
         hanging.wait(60)
         before(reports)
 
@@ -468,7 +495,7 @@ def test_no_room_means_come_again(store: Store) -> None:
 def test_a_fault_inside_is_a_problem_without_a_word_of_it(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("private words")
 
     asked = collector.create(campaign())

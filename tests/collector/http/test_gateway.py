@@ -1,6 +1,9 @@
 """The gateway: sealed reports are stored like others, and everything else is refused and changes nothing."""
 
-from collections.abc import Iterator
+import functools
+import queue
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,9 +28,9 @@ from tests.collector.sealed_reports import (
 from tests.collector.servers import SETTINGS, Collector, collecting
 from untrackable.collector.http.management import check_gateway_keys
 from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.http.report_upload import ReportUpload
+from untrackable.collector.http.report_upload import Answer, ReportUpload
 from untrackable.collector.http.small_post import SmallPost
-from untrackable.collector.stores.records import Round
+from untrackable.collector.stores.records import Round, Rows
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
@@ -109,6 +112,48 @@ def test_refusals_are_sealed_and_look_alike(gateway: Gateway) -> None:
     assert gateway.send(sealed_reports(gateway.config, ASKED, fresh(1))) == (410, "round-over")
     assert gateway.count() == 0
     assert b'problems_total{type="round-over"} 1' in gateway.collector.http.get("/metrics").content
+
+
+def test_every_sealed_request_is_answered_after_a_sync(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the wait for the disk does not tell a relay what became of a report."""
+    config, stored, other = gateway.config, fresh(1), campaign(question="Which other?")
+    gateway.collector.create(other)
+    for each in (ASKED, other):
+        assert gateway.send(sealed_reports(config, each, stored)) == (204, None)
+    gateway.collector.close(other)
+    http, store = gateway.collector.http, gateway.collector.store
+    upload: ReportUpload = http.app.state.upload  # type: ignore[attr-defined]
+    add, syncing, synced, answers = store.add, threading.Event(), threading.Event(), queue.SimpleQueue[Answer]()
+
+    def slow(reports: Mapping[Round, Rows], *, always_writes: bool) -> None:
+        add(reports, always_writes=always_writes)
+        assert always_writes
+        syncing.set()
+        assert synced.wait(30)
+
+    monkeypatch.setattr(store, "add", slow)
+    for sealed, expected in {
+        sealed_reports(config, ASKED, fresh(1)): (204, None),
+        sealed_reports(config, ASKED, stored): (204, None),  # again
+        sealed_reports(config, ASKED, b"malformed"): (400, "malformed-reports"),
+        sealed_reports(config, ASKED, fresh(1)[:-1] + b"x" * 2): (400, "malformed-reports"),
+        sealed_reports(config, ASKED, fresh(1, round=2)): (409, "round-not-begun"),
+        sealed_reports(config, other, fresh(1)): (410, "round-over"),
+        sealed_reports(config, "0" * 64, fresh(1)): (404, "not-found"),
+        sealed_reports(config, ASKED, fresh(1), path=b"/metrics"): (404, "not-found"),
+        seal_request(config, b"\xff" * 50): (400, "malformed-request"),
+    }.items():
+        post = SmallPost(GATEWAY, b"message/ohttp-req", sealed.body)
+        assert http.portal is not None
+        assert http.portal.call(functools.partial(upload.store_small, post, answers.put))
+        assert syncing.wait(30), expected
+        assert answers.empty()
+        synced.set()
+        answer = answers.get(timeout=30)
+        assert isinstance(answer, bytes)
+        assert opened_answer(sealed, answer) == expected
+        syncing.clear()
+        synced.clear()
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,26 @@ def test_a_retried_report_is_not_in_the_servers_log(new_url: NewUrl, postgres: A
     assert b"duplicate key" not in written
 
 
+def test_what_always_writes_is_synced_even_if_nothing_is_new(new_url: NewUrl) -> None:
+    url = new_url("postgresql")
+    store, given = open_store(url), rows(1)
+    known(store)
+    store.add({ROUND: given})
+
+    def synced(change: Callable[[], None]) -> bool:
+        where = "SELECT pg_current_wal_flush_lsn()::text"
+        before = connection.execute(where).fetchone()
+        change()
+        return connection.execute(where).fetchone() != before
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert synced(lambda: store.add({ROUND: given}, always_writes=True))
+        assert synced(lambda: store.add({}, always_writes=True))
+        assert synced(store.try_writing)
+    assert store.count(ROUND) == 1
+    store.close()
+
+
 def test_who_may_only_read_reads(new_url: NewUrl, tmp_path: Path) -> None:
     url = new_url("postgresql")
     store = open_store(url)

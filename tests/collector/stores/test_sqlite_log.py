@@ -5,7 +5,7 @@ import random
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -321,3 +321,23 @@ def test_a_log_that_does_not_tell_the_size_of_its_pages(tmp_path: Path, page: in
     log.write_bytes(data)
     assert sqlite_log.first_damaged_frame(log) == 0
     connection.close()
+
+
+def test_what_always_writes_reaches_the_log_even_if_nothing_is_new(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "x.db")
+    known(store)
+    log, given = tmp_path / "x.db-wal", rows(1)
+    store.add({ROUND: given})
+
+    def written(change: Callable[[], None]) -> bool:
+        before = log.read_bytes()
+        change()
+        return log.read_bytes() != before
+
+    assert not written(lambda: store.add({ROUND: given}))
+    assert written(lambda: store.add({ROUND: given}, always_writes=True))
+    assert written(lambda: store.add({}, always_writes=True))
+    assert written(store.try_writing)
+    assert store.count(ROUND) == 1
+    store.close()
+    SqliteStore.open(tmp_path / "x.db").close()

@@ -99,7 +99,13 @@ def offered_actions(service: Service, request: Request, stored: StoredCampaign) 
 
 
 def done_words(service: Service, request: Request, stored: StoredCampaign) -> str:
-    """What was just done, for the page to which a form leads. Only words of our own are shown."""
+    """What was just done, for the page to which a form leads. Only words of our own are shown.
+
+    They are for those who can do it: a closed round's words have its number of reports, also if it is withheld.
+    """
+    session = signed_in(request)
+    if session is None or not session.manages:
+        return ""
     match request.query_params.get("done"):
         case "created":
             return "The campaign is created. Clients can answer it as soon as its first round begins."

@@ -24,12 +24,15 @@ TREND_VALUES = 6
 
 
 class CampaignAnswers:
-    """Answers from closed rounds that have enough reports. They are computed once and kept for a while."""
+    """Answers from closed rounds that have enough reports. They are computed once and kept for a while.
 
-    def __init__(self, service: Service, campaign: Campaign) -> None:
+    With `everything`, they also say how many reports the last round lacked: for those alone who are signed in.
+    """
+
+    def __init__(self, service: Service, campaign: Campaign, *, everything: bool = False) -> None:
         from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
-        self._service, self.campaign = service, campaign
+        self._service, self.campaign, self._everything = service, campaign, everything
         self.rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
 
     def chosen(self, asked: str | None) -> tuple[int, ...]:
@@ -132,7 +135,7 @@ class CampaignAnswers:
         ]
 
     def _why_none(self) -> str:
-        """Why no round is shown. In a crowd, how many more reports the last round that is over would have taken."""
+        """Why no round is shown. Somebody who is signed in reads how many more reports the last one needed."""
         service, campaign = self._service, self.campaign
         stored = service.store.rounds(campaign.id)
         if not any(each.state == "closed" for each in stored):
@@ -145,7 +148,11 @@ class CampaignAnswers:
         missed = [reports_missing(campaign, each, service.clock()) for each in stored]
         last = next((missing for missing in reversed(missed) if missing is not None), None)
         promised = f"{few}, which is the crowd that it promises. Answers appear here once more people take part"
-        return promised if last is None else f"{promised}. The last one would have taken {last:,} more"
+        return (
+            promised
+            if last is None or not self._everything
+            else f"{promised}. The last one would have taken {last:,} more"
+        )
 
 
 def candidates_of(text: str | None) -> tuple[str, ...]:

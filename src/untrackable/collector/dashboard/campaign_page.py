@@ -21,6 +21,7 @@ from untrackable.collector.dashboard.chart_shapes import bars, trend_panels
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
 from untrackable.collector.dashboard.page_rendering import page
 from untrackable.collector.dashboard.page_turns import page_turn
+from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
@@ -61,7 +62,8 @@ class CampaignPage:
         costs = [] if only_answers else self._costs(stored)
         with page_turn():
             campaign = self._service.campaign(stored.id)
-            shown = self._answers(campaign, CampaignAnswers(self._service, campaign), asked)
+            answers = CampaignAnswers(self._service, campaign, everything=signed_in(request) is not None)
+            shown = self._answers(campaign, answers, asked)
             if only_answers:
                 return page(request, "campaign_answers.html", id=stored.id, **shown)
             return page(request, "campaign.html", costs=costs, **self._about(request, stored), **shown)

@@ -14,7 +14,7 @@ from untrackable.collector.stores.store import Store
 
 ROLES: Final = {
     "admin": "creates, publishes and closes campaigns, and reads all estimates",
-    "reader": "reads estimates that are not published",
+    "reader": "reads campaigns that are not published",
 }
 """The roles of keys, and what each role may do."""
 _PREFIX = "ut"

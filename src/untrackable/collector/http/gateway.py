@@ -1,7 +1,8 @@
 """`/.well-known/ohttp-gateway`: opens sealed reports, stores them, and seals the answers (RFC 9458).
 
 A sealed report is accepted, stored and acknowledged as one that is sent directly. Its answer is sealed and always
-of one length, so that a relay learns nothing from it. Requests that cannot be opened are answered in the clear.
+of one length, and it waits for a sync of the store even if nothing is stored. So neither the answer nor the wait
+for the disk tells a relay what became of the report. Requests that cannot be opened are answered in the clear.
 """
 
 import asyncio
@@ -108,8 +109,10 @@ class Gateway:
             if content.startswith(head):
                 end = len(head) + size
                 padded = content[end:] == bytes(len(content) - end)
-                sealed = functools.partial(self._answer, opened, answer)
-                if padded and self._service.writer.try_write(acceptance, content[len(head) : end], sealed):
+                answered = functools.partial(self._answer, opened, answer)
+                if padded and self._service.writer.try_write(
+                    acceptance, content[len(head) : end], answered, sealed=True
+                ):
                     return
         task = asyncio.create_task(self._store_in_task(opened, answer))
         self._tasks.add(task)
@@ -138,7 +141,7 @@ class Gateway:
             raise Refused(Problem.MALFORMED_SEALED_REQUEST, str(error)) from None
 
     async def _stored(self, opened: OpenedRequest) -> Outcome:
-        """Store the reports of an opened request. The refusal is for its sender alone."""
+        """Store the reports of an opened request. The refusal is for its sender alone, and takes as long."""
         service = self._service
         try:
             request = BinaryRequest.from_bytes(opened.content)
@@ -147,13 +150,14 @@ class Gateway:
             if acceptance is None:
                 acceptance = await run_in_threadpool(service.acceptance, id)
             self._remember(opened.content, request, acceptance)
-            return await service.writer.write(acceptance, request.content)
-        except Refused as refused:
-            return refused
+            return await service.writer.write(acceptance, request.content, sealed=True)
+        except Refused as error:
+            refused = error
         except SealingError as error:
-            return Refused(Problem.MALFORMED_REQUEST, str(error))
+            refused = Refused(Problem.MALFORMED_REQUEST, str(error))
         except StoreUnavailable:
-            return Refused(Problem.STORE_UNAVAILABLE, "the store is not available now")
+            refused = Refused(Problem.STORE_UNAVAILABLE, "the store is not available now")
+        return await service.writer.refuse(refused)
 
     def _remember(self, content: bytes, request: BinaryRequest, acceptance: CampaignAcceptance) -> None:
         """Keep the head of a request that is written in the usual way."""

@@ -1,6 +1,7 @@
 """The endpoints that anybody may read: campaigns, their guarantees, rounds, and published estimates."""
 
 import asyncio
+import contextlib
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from untrackable.collector.http import api_keys
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.http.service import Service
 from untrackable.collector.rounds.small_rounds import fewest_reports, is_small, reports_missing
+from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.campaign_words import guarantee_words
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
@@ -50,15 +52,19 @@ class PublicApi:
         return Response(self._service.metrics.text(), headers=NO_STORE, media_type="text/plain; version=0.0.4")
 
     def campaigns(self, request: Request) -> Response:
-        """A short list of all campaigns."""
-        found = []
+        """A short list of the published campaigns, or of all of them for somebody with a key."""
+        found, everything = [], self._has_key(request)
         for stored in self._service.store.campaigns():
-            campaign = self._service.campaign(stored.id)
-            found.append({"id": stored.id, "question": campaign.question, "published": stored.published})
+            if everything or stored.published:
+                campaign = self._service.campaign(stored.id)
+                found.append({"id": stored.id, "question": campaign.question, "published": stored.published})
         return _json({"campaigns": found})
 
     def campaign(self, request: Request) -> Response:
-        """The exact bytes of a campaign. Its id is their digest."""
+        """The exact bytes of a campaign. Its id is their digest.
+
+        Clients fetch it by an id that they know, so it needs no key, even if the campaign is not published.
+        """
         stored = self._service.stored_campaign(request.path_params["campaign"])
         return Response(stored.document, headers=NO_STORE, media_type="application/json")
 
@@ -76,9 +82,12 @@ class PublicApi:
         )
 
     def rounds(self, request: Request) -> Response:
-        """The rounds that are closed or being closed. Open rounds are left out, even if they have reports."""
-        service = self._service
-        stored = service.stored_campaign(request.path_params["campaign"])
+        """The rounds that are closed or being closed. Open rounds are left out, even if they have reports.
+
+        How many reports a round lacks is told with a key only: it is the size of a round that is withheld.
+        """
+        service, everything = self._service, self._has_key(request)
+        stored = self._readable(request, everything)
         campaign = service.campaign(stored.id)
         found, now = [], service.clock()
         for each in service.store.rounds(stored.id):
@@ -93,7 +102,7 @@ class PublicApi:
                     "ends": campaign.begins(each.number + 1),
                     "reports": None if few else each.reports,
                     "withheld": few,
-                    "missing": reports_missing(campaign, each, now),
+                    "missing": reports_missing(campaign, each, now) if everything else None,
                 }
             )
         last = campaign.rounds if stored.last_round is None else stored.last_round
@@ -115,10 +124,7 @@ class PublicApi:
         from untrackable.collector.rounds.estimates import rounds_with_enough_reports
 
         service = self._service
-        stored = service.stored_campaign(request.path_params["campaign"])
-        if not stored.published:
-            api_keys.require_key(service.store, request.headers.get("authorization"), ("reader", "admin"))
-        campaign = service.campaign(stored.id)
+        campaign = service.campaign(self._readable(request, self._has_key(request)).id)
         top = _integer(request, "top", DEFAULT_TOP, 1, MOST_TOP)
         beta = _beta(request)
         candidates = tuple(request.query_params.getlist("candidate"))
@@ -131,6 +137,22 @@ class PublicApi:
                 raise Refused(Problem.WITHHELD, few)
         found = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top, table=table)
         return Response(found, headers=NO_STORE, media_type="application/json")
+
+    def _has_key(self, request: Request) -> bool:
+        """Whether a request has a key, with which one reads what is not published. A wrong key is refused."""
+        authorization = request.headers.get("authorization", "")
+        if not authorization.lower().startswith("bearer"):
+            return False
+        api_keys.require_key(self._service.store, authorization, tuple(api_keys.ROLES))
+        return True
+
+    def _readable(self, request: Request, everything: bool) -> StoredCampaign:
+        """The campaign of an address, if it is published. Others look as if they did not exist, without a key."""
+        with contextlib.suppress(Refused):
+            stored = self._service.stored_campaign(request.path_params["campaign"])
+            if everything or stored.published:
+                return stored
+        raise Refused(Problem.NOT_FOUND, "there is no published campaign with this id; others need a key")
 
 
 def estimated(
@@ -155,7 +177,6 @@ def estimated(
             campaign,
             service.settings,
             rounds=rounds,
-            now=service.clock(),
             candidates=candidates,
             beta=beta,
             top=top,

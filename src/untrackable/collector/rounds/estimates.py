@@ -65,7 +65,6 @@ def frequent_values(
     settings: Settings,
     *,
     rounds: Sequence[int],
-    now: float,
     candidates: Sequence[str] = (),
     beta: float = 0.05,
     top: int,
@@ -76,7 +75,7 @@ def frequent_values(
     This is refused if a round is not closed or has too few reports.
     """
     for number in rounds:
-        _check_closed(store, campaign, number, settings, now)
+        _check_closed(store, campaign, number, settings)
     encoding = campaign.encoding
     if isinstance(encoding, DiscoveredStrings):
         if candidates:
@@ -135,14 +134,14 @@ def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Setti
     )
 
 
-def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings, now: float) -> None:
+def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings) -> None:
     known = store.round(Round(campaign.id, number))
     if known is not None and known.state == "closed" and known.reports is None:
         raise Refused(Problem.NOT_FOUND, f"the sums of round {number} were deleted")
     if known is None or known.reports is None:
         raise Refused(Problem.ROUND_NOT_CLOSED, f"round {number} is not closed: there are no sums of it yet")
     if is_small(campaign, known, settings):
-        few = small_words(campaign, known, settings, now)
+        few = small_words(campaign, known, settings)
         raise Refused(Problem.WITHHELD, f"{few}, so no estimate is given")
 
 

@@ -55,14 +55,16 @@ Afterwards it reports success again. Otherwise a proxy would keep all reports aw
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A body that waits to be stored, and what is told the outcome."""
+    """A body that waits to be stored, and what is told the outcome. It is refused already if it has one."""
 
-    acceptance: CampaignAcceptance
+    acceptance: CampaignAcceptance | None
     body: bytes
     answer: Callable[[Outcome], None]
     reserved: int = 0
     """The memory that is given back when the body is stored."""
     outcome: Outcome = None
+    sealed: bool = False
+    """Whether a relay must not learn from the time of the answer what became of the body."""
     since: float = field(default_factory=time.monotonic)
 
 
@@ -109,22 +111,40 @@ class Writer:
         self._held -= size
         self._metrics.set_gauge("waiting_bytes", self._held)
 
-    def write(self, acceptance: CampaignAcceptance, body: bytes) -> "asyncio.Future[Outcome]":
-        """Queue a body. The future is done when all its reports are stored, or when none is, with the reason."""
+    def write(
+        self, acceptance: CampaignAcceptance, body: bytes, *, sealed: bool = False
+    ) -> "asyncio.Future[Outcome]":
+        """Queue a body. The future is done when all its reports are stored, or when none is, with the reason.
+
+        A `sealed` body is answered after a sync, even if nothing of it is stored.
+        """
         outcome: asyncio.Future[Outcome] = self._loop.create_future()
-        self._queue(_Waiting(acceptance, body, functools.partial(_settle, outcome)))
+        self._queue(_Waiting(acceptance, body, functools.partial(_settle, outcome), sealed=sealed))
         return outcome
 
-    def try_write(self, acceptance: CampaignAcceptance, body: bytes, answer: Callable[[Outcome], None]) -> bool:
+    def refuse(self, refused: Refused) -> "asyncio.Future[Outcome]":
+        """Queue a sealed body that is refused. It is answered when it would be if its reports were stored."""
+        outcome: asyncio.Future[Outcome] = self._loop.create_future()
+        self._queue(_Waiting(None, b"", functools.partial(_settle, outcome), outcome=refused, sealed=True))
+        return outcome
+
+    def try_write(
+        self,
+        acceptance: CampaignAcceptance,
+        body: bytes,
+        answer: Callable[[Outcome], None],
+        *,
+        sealed: bool = False,
+    ) -> bool:
         """Reserve memory for a body and queue it, or return False if there is none. It is given back afterwards.
 
-        `answer` is called with the outcome, in the event loop's thread.
+        `answer` is called with the outcome, in the event loop's thread. `sealed` is as for `write`.
         """
         size = len(body)
         if self._held + size > self._settings.room or self._ending:
             return False
         self._held += size
-        self._queue(_Waiting(acceptance, body, answer, size))
+        self._queue(_Waiting(acceptance, body, answer, size, sealed=sealed))
         return True
 
     def _queue(self, waiting: _Waiting) -> None:
@@ -140,7 +160,8 @@ class Writer:
 
     def unstored(self) -> int:
         """The number of reports that arrived but are neither stored nor acknowledged."""
-        return sum(len(one.body) // one.acceptance.wire.size for one in [*self._storing, *self._waiting])
+        waiting = [*self._storing, *self._waiting]
+        return sum(len(one.body) // one.acceptance.wire.size for one in waiting if one.acceptance is not None)
 
     def check_thread(self) -> None:
         """Raise `RuntimeError` if the thread has died, so that nothing is stored any more."""
@@ -225,23 +246,24 @@ class Writer:
         now = self._clock()
         bodies: dict[CampaignAcceptance, list[_Waiting]] = {}
         for one in group:
-            bodies.setdefault(one.acceptance, []).append(one)
+            if one.acceptance is not None and one.outcome is None:
+                bodies.setdefault(one.acceptance, []).append(one)
         arrived: dict[CampaignAcceptance, AcceptedReports] = {}
         for acceptance, its_bodies in bodies.items():
             taken = _read(acceptance, its_bodies, now)
             if taken is not None:
                 arrived[acceptance] = taken
-        begun = time.perf_counter()
+        begun, sealed = time.perf_counter(), any(one.sealed for one in group)
         try:
-            self._add(arrived)
+            self._add(arrived, always_writes=sealed)
         except RoundsClosed as closed:
             self._refuse_closed(group, closed.rounds, now)
-            self._store_group([one for one in group if one.outcome is None])
+            self._store_group(group)
             return
         except StoreUnavailable as error:
             self._failed(group, error)
             return
-        if arrived:
+        if arrived or sealed:
             self._failures.worked()
             self._failing = False
         stored = [one for one in group if one.outcome is None]
@@ -251,18 +273,18 @@ class Writer:
             self._metrics.add("bodies_received", len(stored))
             self._metrics.add("reports_received", sum(each.rows.shape[0] for each in arrived.values()))
 
-    def _add(self, arrived: dict[CampaignAcceptance, AcceptedReports]) -> None:
+    def _add(self, arrived: dict[CampaignAcceptance, AcceptedReports], *, always_writes: bool) -> None:
         reports: dict[Round, Rows] = {}
         for acceptance, each in arrived.items():
             reports |= group_by_round(acceptance.id, each)
-        if reports:
-            self._store.add(reports)
+        if reports or always_writes:
+            self._store.add(reports, always_writes=always_writes)
 
     @staticmethod
     def _refuse_closed(group: Iterable[_Waiting], closed: frozenset[Round], now: float) -> None:
         """Refuse the bodies that have a report of a closed round."""
         for one in group:
-            if one.outcome is None:
+            if one.outcome is None and one.acceptance is not None:
                 numbers = np.unique(one.acceptance.wire.decode(one.body).rounds).tolist()
                 late = [number for number in numbers if Round(one.acceptance.id, number) in closed]
                 if late:

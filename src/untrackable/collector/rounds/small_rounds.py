@@ -18,19 +18,14 @@ def is_small(campaign: Campaign, round: StoredRound, settings: Settings) -> bool
 def reports_missing(campaign: Campaign, round: StoredRound, now: float) -> int | None:
     """How many more reports it would have taken for the declared crowd; None if there were enough of them.
 
-    It is None too if the round is not over. A round may be closed early, and then its number is nobody's business.
+    It is None too if the round is not over. It gives the size of a withheld round away, so it is for those alone
+    who run the campaign or have a key.
     """
     if round.reports is None or round.reports >= campaign.fewest_reports or now < campaign.begins(round.number + 1):
         return None
     return campaign.fewest_reports - round.reports
 
 
-def small_words(campaign: Campaign, round: StoredRound, settings: Settings, now: float) -> str:
-    """Why a round is not published."""
-    missing = reports_missing(campaign, round, now)
-    if missing is None:
-        return f"round {round.number} has fewer than {fewest_reports(campaign, settings)} reports"
-    return (
-        f"round {round.number} had too few reports for the crowd that its campaign promises: it would have taken "
-        f"{missing:,} more"
-    )
+def small_words(campaign: Campaign, round: StoredRound, settings: Settings) -> str:
+    """Why a round is not published. That says nothing about how many reports it has."""
+    return f"round {round.number} has fewer than {fewest_reports(campaign, settings)} reports"

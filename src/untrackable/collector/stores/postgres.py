@@ -40,6 +40,8 @@ _UUID, _BYTEA = 2950, 17
 _UUIDS, _BYTEAS = 2951, 1001
 """PostgreSQL's type numbers of arrays of UUIDs and of byte strings."""
 _ADD = "INSERT INTO {} SELECT * FROM unnest(%b, %b) ON CONFLICT DO NOTHING"
+_WRITES_A_MESSAGE = "SELECT pg_logical_emit_message(true, 'untrackable', '')"
+"""Writes an empty message into the log, so that the commit is synced. No other process has to wait for it."""
 
 
 class _InUse(StoreUnavailable):
@@ -139,19 +141,22 @@ class PostgresStore(Store):
     def _allow_long_statements(self, run: StatementRunner) -> None:
         allow_long_statements(run.connection)
 
-    def _insert(self, reports: Mapping[int, Rows]) -> None:
+    def _insert(self, reports: Mapping[int, Rows], always_writes: bool) -> None:
         """Add rows in one transaction, unless the server's settings would write the reports into its log."""
         try:
             with self._borrowed() as connection:
                 reset_time_limits(connection)
                 recheck_settings(connection)
-                with nullcontext() if len(reports) == 1 else connection.transaction():
+                alone = len(reports) == 1 and not always_writes
+                with nullcontext() if alone else connection.transaction():
                     for key, rows in sorted(reports.items(), key=itemgetter(0)):
                         arrays = (
                             _Nonces(_array(_UUID, rows[:, :NONCE])),
                             _Reports(_array(_BYTEA, rows[:, NONCE:])),
                         )
                         connection.execute(sql.SQL(_ADD).format(sql.Identifier(reports_table(key))), arrays)
+                    if always_writes:
+                        connection.execute(_WRITES_A_MESSAGE)
         except errors.UndefinedTable:
             raise MissingReportsTable from None
         except psycopg.Error as error:

@@ -44,6 +44,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Version 4 changes no table. Older programs do not know groups of reports in `reports_<key>`.
     (),
 )
+WRITES_NOTHING_NEW = ("INSERT INTO versions (version) VALUES (0)", "DELETE FROM versions WHERE version = 0")
+"""Statements that write to the disk and change nothing. SQLite writes no row that is updated to what it was."""
 
 
 def reports_table(key: int, *, stopped: bool = False) -> str:

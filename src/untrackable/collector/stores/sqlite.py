@@ -12,7 +12,7 @@ from urllib.parse import quote
 from untrackable.collector.stores import integrity, sqlite_log
 from untrackable.collector.stores.growing_table import GrowingTable
 from untrackable.collector.stores.records import Round, Rows
-from untrackable.collector.stores.schema import blocks_table, reports_table
+from untrackable.collector.stores.schema import WRITES_NOTHING_NEW, blocks_table, reports_table
 from untrackable.collector.stores.sqlite_blocks import BlockTables
 from untrackable.collector.stores.sqlite_checkpoints import LOG_BYTES, Checkpoints
 from untrackable.collector.stores.sqlite_groups import has_groups, spread_groups
@@ -228,14 +228,17 @@ class SqliteStore(Store):
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
-    def _insert(self, reports: Mapping[int, Rows]) -> None:
+    def _insert(self, reports: Mapping[int, Rows], always_writes: bool) -> None:
         """Add rows in one transaction. `rearrange` puts them where they stay."""
         try:
             with self._alone(), self._borrowed() as connection:
                 tables = {key: self._table(connection, key) for key in reports}
-                alone = len(reports) == 1 and all(tables[key].takes_group(rows) for key, rows in reports.items())
+                grouped = all(tables[key].takes_group(rows) for key, rows in reports.items())
+                alone = len(reports) == 1 and grouped and not always_writes
                 with nullcontext() if alone else self._begin(connection, write=True):
                     added = [tables[key].add(connection, rows) for key, rows in reports.items()]
+                    for statement in WRITES_NOTHING_NEW if always_writes else ():
+                        connection.execute(statement)
                 self._check_files()  # Somebody may have deleted them.
                 for note_added in added:
                     note_added()

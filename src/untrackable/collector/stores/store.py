@@ -17,7 +17,7 @@ from untrackable.collector.stores.records import (
     State,
     StoredRound,
 )
-from untrackable.collector.stores.schema import MIGRATIONS, reports_table
+from untrackable.collector.stores.schema import MIGRATIONS, WRITES_NOTHING_NEW, reports_table
 from untrackable.errors import StoreError, StoreUnavailable
 
 BLOCK = 1 << 15
@@ -167,7 +167,8 @@ class Store(CampaignRecords, KeyRecords, ABC):
     def try_writing(self) -> None:
         """Raise `StoreUnavailable` if nothing can be written, as on a full disk or a read-only database."""
         with self._transaction(write=True) as run:
-            run("UPDATE versions SET version = version WHERE version = 1")
+            for statement in WRITES_NOTHING_NEW:
+                run(statement)
 
     @abstractmethod
     def size(self) -> int:
@@ -200,13 +201,13 @@ class Store(CampaignRecords, KeyRecords, ABC):
 
     # Reports
 
-    def add(self, reports: Mapping[Round, Rows]) -> None:
-        """Store reports, each nonce of a round once. If a round takes no more, `RoundsClosed` is raised."""
+    def add(self, reports: Mapping[Round, Rows], *, always_writes: bool = False) -> None:
+        """Store reports, each nonce of a round once, or raise `RoundsClosed`. `always_writes` syncs in any case."""
         for _ in range(_TRIES):
             if any(round not in self._keys for round in reports):
                 self._find_keys(reports)
             try:
-                self._insert({self._keys[round]: rows for round, rows in reports.items()})
+                self._insert({self._keys[round]: rows for round, rows in reports.items()}, always_writes)
                 return
             except MissingReportsTable:
                 for round in reports:
@@ -241,7 +242,7 @@ class Store(CampaignRecords, KeyRecords, ABC):
         return self._create(run, round), "open"
 
     @abstractmethod
-    def _insert(self, reports: Mapping[int, Rows]) -> None:
+    def _insert(self, reports: Mapping[int, Rows], always_writes: bool) -> None:
         """Add rows to rounds, by key, in one transaction. Raise `MissingReportsTable` if a table does not exist."""
 
     @abstractmethod
