@@ -278,3 +278,22 @@ def test_alerts_and_the_page_name_metrics_that_exist() -> None:
     for name in (*gauges, "store_failures_total", "closings_failed_total"):
         assert f"untrackable_{name}" in asked
     assert text.count("  - alert: ") == text.count(" expr: ") == text.count(" summary: ")
+
+
+HARDENING = re.compile(r"(?:Protect|Private|Restrict|SystemCall|Capability|NoNew|Lock|Memory|LimitCORE).*=.*")
+
+
+def hardening(unit: str) -> set[str]:
+    """The lines of a unit that take rights from its process."""
+    return set(filter(HARDENING.fullmatch, (DEPLOY / unit).read_text(encoding="utf-8").splitlines()))
+
+
+def test_every_unit_is_as_hardened_as_the_collector() -> None:
+    """`systemd-analyze security --offline=true` says 1.7 for each of them."""
+    wanted = hardening("untrackable.service")
+    assert {"ProtectSystem=strict", "MemorySwapMax=0", "LimitCORE=0", "CapabilityBoundingSet="} < wanted
+    assert len(wanted) > 20
+    units = {path.name for path in DEPLOY.glob("*.service")}
+    assert {"untrackable-nightly.service", "untrackable-relay.service"} < units
+    for unit in units:
+        assert wanted <= hardening(unit), (unit, wanted - hardening(unit))

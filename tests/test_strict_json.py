@@ -2,13 +2,14 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untrackable.strict_json import canonical, finite, parse, write
+from untrackable.strict_json import canonical, finite, parse, small_file, small_text, write
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 DOCUMENTS: st.SearchStrategy[Any] = st.recursive(
@@ -67,3 +68,14 @@ def test_the_forms() -> None:
     assert write(document, compact=True, ascii=True) == '{"b":[1,"\\u00fc"],"a":null}'
     assert write(document, indent=2).splitlines()[1] == '  "b": ['
     assert canonical(document) == '{"a":null,"b":[1,"ü"]}'.encode()
+
+
+def test_files_are_read_up_to_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "document"
+    path.write_bytes("é\r\nb".encode())
+    assert small_file(path, most=5) == "é\r\nb".encode()
+    assert small_text(path) == "é\nb"
+    with pytest.raises(OSError, match="it has more than 4 bytes, the most that are read"):
+        small_file(path, most=4)
+    with pytest.raises(OSError, match="more than 4,194,304 bytes"):
+        small_file("/dev/zero")

@@ -10,6 +10,8 @@ from typing import SupportsFloat, SupportsIndex
 Chance = Fraction | float | str
 """A probability as people write it: a fraction, a number, or a text such as "1/20"."""
 
+MOST_ROUNDS = 100_000
+"""The most rounds of a campaign that ends: one each hour for eleven years. Work and memory grow with them."""
 SMALLEST_EPSILON = 2.2e-19
 """With a smaller epsilon, randomised response with 64-bit probabilities would round to a fair coin."""
 _LARGEST_DENOMINATOR = 10**18
@@ -29,6 +31,11 @@ def integer(name: str, given: SupportsIndex, *, low: int, high: int | None = Non
         allowed = f"at least {low}" if high is None else f"between {low} and {high}"
         raise ValueError(f"{name} must be {allowed}, got {number}")
     return number
+
+
+def rounds(given: SupportsIndex) -> int:
+    """Return the number of rounds of a campaign that ends."""
+    return integer("rounds", given, low=1, high=MOST_ROUNDS)
 
 
 def settle(instance: object, **fields: object) -> None:

@@ -1,9 +1,32 @@
-"""The only place that reads and writes JSON. It is strict, so that all readers agree on the content."""
+"""The only place that reads and writes JSON. It is strict, so that all readers agree on the content.
 
+Files of JSON and of other short texts are read by `small_file`, which stops at a limit.
+"""
+
+import errno
 import json
 import math
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+LARGEST_FILE = 1 << 22
+"""The most bytes of a file that is read as a whole: campaigns, plans, mechanisms, settings and lists of names."""
+
+
+def small_file(path: str | Path, most: int = LARGEST_FILE) -> bytes:
+    """The bytes of a file of at most that size. `OSError` for a larger one, and for a device that never ends."""
+    with Path(path).open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes, the most that are read", os.fspath(path))
+    return data
+
+
+def small_text(path: str | Path, most: int = LARGEST_FILE) -> str:
+    """The text of such a file, which must be UTF-8. Ends of lines become a line feed."""
+    return small_file(path, most).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse(data: bytes | str) -> Any:

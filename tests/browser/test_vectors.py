@@ -17,6 +17,7 @@ from tests.browser.built import SHIPPED, SOURCES, ask, build, script
 from tests.client.samples import campaign
 from untrackable.accounting import client_check
 from untrackable.auditing.evidence.client_audit import audit_client
+from untrackable.checks import MOST_ROUNDS
 from untrackable.client.account import Account
 from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
@@ -126,7 +127,7 @@ ENCODINGS: list[tuple[Encoding, Sequence[Any]]] = [
         Buckets(edges=[1, 2, 4, 8], below="separate", above="separate", unit="ms"),
         [0.999, 1, 2, 3.999, 8, 8.1, "#Infinity"],
     ),
-    (Categories(names=["red", "é", "", "日本"]), ["red", "e\u0301", "", "日本", "Red", 7, "\ud800"]),
+    (Categories(names=["red", "é", "?", "日本"]), ["red", "e\u0301", "?", "日本", "Red", 7, "\ud800"]),
     (Categories(names=["red"], unknown="other"), ["red", "blue", "other"]),
     (
         HashedStrings(bits=13, salt=bytes(range(16)), longest=4),
@@ -320,6 +321,8 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     for broken in (bad["delta "], bad["wipes"]):
         assert client_check.recompute(Campaign.from_bytes(broken.encode())).problems
     bad["tracking_delta "] = kept.to_bytes().decode()
+    strings = HashedStrings(bits=8, salt=bytes(16), longest=9)
+    hashed = campaign(Deck(bits=8, slots=30, eps_report=0.05), encoding=strings).to_bytes().decode()
     wrong = {
         "version 1 to 5": text.replace('"version":2}', '"version":3}'),
         "canonical": text.replace('"eps":1,', '"eps":1.0,'),
@@ -335,7 +338,12 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
         "valid ": text.replace('"participation":"1/8"', '"participation":"9/8"'),
         "valid  ": text.replace('["1/2","1/2"]', '["1/2","2/3"]'),
         "valid   ": text.replace('["1/2","1/2"]', "2"),
+        "valid    ": text.replace('"rounds":60', f'"rounds":{MOST_ROUNDS + 1}'),
+        "the encoding      ": hashed.replace('"bits":8,"longest"', '"bits":1000000000,"longest"'),
     }
+    for name in ("valid    ", "the encoding      "):
+        with pytest.raises(CampaignError):
+            Campaign.from_bytes(wrong[name].encode())
     ends = re.search(r'"high":\d+,"low":\d+', text)
     assert ends is not None
     for place, (high, low) in enumerate((("0", "5"), ("-1", "0"), ("3", "3"), ('"3"', "0"), ("3", '"0"'))):

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from untrackable import Deck
+from tests.collector.samples import campaign
+from tests.limited_memory import in_little_memory
+from untrackable import Deck, IntegerRange
 from untrackable.cli import main
 from untrackable.cli.file_kinds import kind_of, wrong_kind
+from untrackable.mechanisms import Unary
 
 CONTENTS = {
     "table": b"PAR1 and so on",
@@ -65,3 +68,34 @@ def test_every_command_says_what_it_was_given(
         assert done.exit_code == 1
         assert f"{kind}.json is not a {ASKING[command]}, but " in done.stderr, done.output
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("rounds", [10**7, 10**9, 10**18])
+def test_a_campaign_of_very_many_rounds_takes_little_memory(rounds: int, tmp_path: Path) -> None:
+    """Its rounds are counted before anything is computed."""
+    path = tmp_path / "campaign.json"
+    unary = Unary(values=9, keep=0.9, add=0.2, q=0.8, p=0.3)
+    document = campaign(unary, encoding=IntegerRange(low=0, high=8), rounds=3).to_bytes()
+    path.write_bytes(document.replace(b'"rounds":3', b'"rounds":%d' % rounds))
+    done = in_little_memory("campaign", "verify", path)
+    wrong = f"{path}: the campaign is not valid: rounds must be between 1 and 100000, got {rounds}"
+    assert (done.returncode, done.stderr) == (1, f"Error: {wrong}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "campaign verify FILE",
+        "campaign directory FILE",
+        "campaign new x.json --question Smoking? --rounds 9 --categories FILE",
+        "campaign new x.json --question Smoking? --plan FILE",
+        "manage add FILE",
+        "serve --config FILE",
+        "estimate x.csv --encoding FILE",
+    ],
+)
+def test_files_without_end_are_refused(command: str) -> None:
+    done = in_little_memory(*command.replace("FILE", "/dev/zero").split())
+    assert done.returncode == 1
+    assert "cannot read /dev/zero: it has more than 4,194,304 bytes, the most that are read" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -61,8 +61,6 @@ def test_categories_come_back(encoding: Categories, data: st.DataObject) -> None
 
 def test_categories_are_checked() -> None:
     assert Categories(names=["a"], unknown="other").values == 2
-    assert Categories(names=["", "a"]).encode("") == 0
-    assert Categories(names=["", "a"]).label(0) == '""'
     assert Categories(names=["a", "other"]).encode("other") == 1
     few, twice = "names must have", "names must be different"
     for names, message in (([], few), (["a"], few), (["a", "a"], twice), (list(ACCENTED), twice)):

@@ -1,12 +1,15 @@
 """Names and questions cannot forge or hide what stands around them, and scripts that need joiners have them."""
 
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.collector.samples import campaign
 from untrackable import Bit, Categories, DiscoveredStrings
+from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import from_json
 from untrackable.encodings.record import Record
 from untrackable.encodings.shown_text import check_shown, hidden_places
@@ -37,8 +40,15 @@ def test_acting_characters_are_refused_wherever_they_stand(code: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
+        "0",
+        "?",
+        "🙂",
         "naïve",
+        "a\u0302\u0323",
+        "ས\u0f92\u0f90\u0fb5\u0fb1\u0f72\u0f83",
+        "בְּ֭",
+        "a\u2800b",
+        "ㅤa",
         "Ελλάδα",
         "日本語\u3000東京",
         "שלום עולם",
@@ -93,3 +103,51 @@ def test_texts_of_encodings_are_checked_when_made_and_when_read() -> None:
     with pytest.raises(EncodingError, match="names must not contain control characters"):
         from_json({**described, "names": ["a", FORGED]})
     assert DiscoveredStrings(alphabet="اب\u200c", longest=4, prefixes=(2, 4), bucket_bits=12, salt=bytes(16)).values
+
+
+UNSEEN = [
+    "",
+    " ",
+    "\u00a0",
+    "\u2003\u3000",
+    "\u3164",
+    "\uffa0",
+    "\u115f\u1160",
+    "\u2800",
+    "\ufe0f",
+    "\u034f",
+    "\u0301\u0302",
+]
+"""Nothing, blanks, fillers, signs without a shape, and accents without a letter."""
+
+
+@pytest.mark.parametrize("text", UNSEEN)
+def test_names_have_something_to_see(text: str) -> None:
+    makers: list[Callable[[], object]] = [
+        lambda: check_shown("name", text),
+        lambda: Categories(names=["yes", text]),
+        lambda: Choices(names=["yes", text]),
+        lambda: Bit(one=text),
+        lambda: Record(attributes={"size": Bit(), text: Bit()}),
+        lambda: campaign(question=text or "\u00a0"),
+    ]
+    for make in makers:
+        with pytest.raises(ValueError, match="must have something to see"):
+            make()
+    with pytest.raises(EncodingError, match="must have something to see"):
+        from_json({"type": "bit", "version": 1, "zero": "no", "one": text})
+
+
+def test_every_blank_of_python_and_every_mark_alone_is_nothing_to_see() -> None:
+    for code in range(0x11000):
+        mark = chr(code)
+        if mark.isspace() or unicodedata.category(mark) in ("Mn", "Mc", "Me", "Zs"):
+            with pytest.raises(ValueError, match=r"must (have something to see|not contain control)"):
+                check_shown("name", mark)
+
+
+def test_heaps_of_accents_are_refused() -> None:
+    assert check_shown("name", "a" + "\u0301" * 6 + "b" + "\u0301" * 6)
+    for text in ("a" + "\u0301" * 7, "a" + "\u0301" * 300, "a" + "\u0301\u20dd\u0903" * 3):
+        with pytest.raises(ValueError, match="name must have at most 6 accents or signs on one letter"):
+            check_shown("name", text)

@@ -10,9 +10,10 @@ import pytest
 from tests.planning.random_goals import LISTED, SHARED, UNKNOWNS, followed, private, random_plan
 from untrackable import Fading, Goals
 from untrackable.brackets import Bracket
+from untrackable.checks import MOST_ROUNDS
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
-from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS
+from untrackable.planning.goals import FOREVER
 from untrackable.planning.plans import Option
 from untrackable.planning.tracking_check import tracking
 from untrackable.planning.unknown_goal import solve
@@ -41,7 +42,7 @@ def better(goals: Goals, unknown: str) -> Any:
         case "people":
             return min(value - 1, math.floor(value * (1 - MORE))) or None
         case "rounds":
-            return None if value in (FOREVER, LARGEST_ROUNDS) else math.ceil(value * (1 + MORE))
+            return None if value in (FOREVER, MOST_ROUNDS) else math.ceil(value * (1 + MORE))
     return value * (1 - MORE)
 
 

@@ -26,6 +26,7 @@ from untrackable import (
     Rappor,
 )
 from untrackable.accounting.verification import Verdict, tracking, verify
+from untrackable.checks import MOST_ROUNDS
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import CampaignError
@@ -109,6 +110,8 @@ def nested(depth: int) -> bytes:
         (altered(lambda d: d.update(question="")), "question must have 1 to 1000 characters"),
         (altered(lambda d: d.update(round_seconds=0)), "round_seconds must be"),
         (altered(lambda d: d.update(rounds=0)), "rounds must be"),
+        (altered(lambda d: d.update(rounds=MOST_ROUNDS + 1)), "rounds must be between 1 and 100000, got 100001"),
+        (altered(lambda d: d.update(rounds=10**300)), "rounds must be between 1 and 100000"),
         (altered(lambda d: d.update(first_round=-1)), "first_round must be"),
         (altered(lambda d: d["guarantee"].update(eps=-1)), "eps must be"),
         (altered(lambda d: d["guarantee"].update(values="some")), "values must be"),
@@ -305,9 +308,9 @@ def test_a_rule_for_changes_that_is_not_known_is_refused() -> None:
 
     asked = campaign(Odd(eps_state=1.0, eps_report=1.0), encoding=Bit(), rounds=4, guarantee=promise(99.0, 1.0))
     assert "no bound is known on tracking by Odd when values change" in verify(asked).problems[0]
-    many = campaign(Lgrr(values=10**6, keep=0.5, tell=0.9), rounds=10**6, guarantee=promise(99.0, 1.0))
+    many = campaign(Lgrr(values=10**6, keep=0.5, tell=0.9), rounds=None, guarantee=promise(99.0, 1.0))
     many = replace(many, encoding=IntegerRange(low=0, high=10**6 - 1))
-    assert "500,000 values may be reported twice each" in " ".join(verify(many).problems)
+    assert "1,000,000 values may be reported twice each" in " ".join(verify(many).problems)
 
 
 def test_hashes_that_collide_are_counted() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from untrackable.reports import csv_rows
-from untrackable.reports.csv_rows import RowParser, numbered_lines
+from untrackable.reports.csv_rows import TOO_LONG, RowParser, numbered_lines
 from untrackable.reports.table import CELL_BATCH
 
 NAMED = RowParser(",", 2, (1, 0))
@@ -64,13 +64,49 @@ def test_bytes_that_are_not_utf8_matter_only_where_they_are_wanted() -> None:
     assert parsed(b"a,\xff\n", RowParser(",", 2, (0,))) == [(1, ["a"], "")]
 
 
-def test_lines_that_are_too_long_are_not_held() -> None:
+def test_lines_that_are_too_long_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_rows, "LONGEST_LINE", 32)
     text = f"a,1\n{'x' * 70},2\nb,3"
-    wanted = [(1, ["1", "a"], ""), (2, [], "the line is too long"), (3, ["3", "b"], "")]
-    assert parsed(text, NAMED, longest=32) == wanted
+    wanted = [(1, ["1", "a"], ""), (2, [], TOO_LONG), (3, ["3", "b"], "")]
+    assert parsed(text, NAMED) == wanted
     text = f'"a\n{"x" * 70}\nb",2\n'
-    assert parsed(text, NAMED, longest=32)[:2] == [(1, [], OPEN), (2, [], "the line is too long")]
-    assert parsed(csv_rows._TOO_LONG, RowParser(), ends="\n") == [(1, [csv_rows._TOO_LONG], "")]
+    assert parsed(text, NAMED)[:2] == [(1, [], OPEN), (2, [], TOO_LONG)]
+    assert parsed(f"{'x' * 30},2\n", NAMED) == [(1, ["2", "x" * 30], "")]
+    assert parsed(f"{'x' * 31},2\n", NAMED) == [(1, [], TOO_LONG)]
+    # A cell that goes on for several lines is not longer either.
+    assert parsed('"' + "x\n" * 10 + '",2\n', NAMED) == [(1, ["2", "x\n" * 10], "")]
+    assert parsed('"' + "x\n" * 20 + '",2\n', NAMED)[0] == (1, [], OPEN)
+
+
+def test_the_words_for_a_long_line_are_no_long_line() -> None:
+    assert parsed("".join(TOO_LONG.split(",")), RowParser(), ends="\n") == [(1, ["".join(TOO_LONG.split(","))], "")]
+    assert parsed(f'"{TOO_LONG}"', RowParser(), ends="\n") == [(1, [TOO_LONG], "")]
+
+
+def test_few_long_lines_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the first one is short."""
+    monkeypatch.setattr(csv_rows, "_BLOCK_CHARACTERS", 1000)
+    lines = numbered_lines(io.BytesIO(b"a\n" + (b"x" * 99 + b"\n") * 100), ends="\n")
+    assert [len(block.rows) for block in RowParser().blocks(lines)][:3] == [11, 10, 10]
+
+
+def test_the_rest_of_a_long_line_is_read_only_if_asked_for() -> None:
+    class Endless(io.RawIOBase):
+        """Bytes that never end, as of a device."""
+
+        given = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            self.given += len(buffer)
+            assert self.given < 1 << 22
+            buffer[:] = b"x" * len(buffer)
+            return len(buffer)
+
+    lines = numbered_lines(io.BufferedReader(Endless()), ends="\n")
+    assert next(lines)[1] is TOO_LONG
 
 
 @pytest.mark.parametrize("long", [CELL_BATCH - 2, CELL_BATCH - 1, CELL_BATCH])

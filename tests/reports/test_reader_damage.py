@@ -1,5 +1,8 @@
 """A file that is cut or damaged gives an error with its position, or the same reports as before; nothing else."""
 
+import gzip
+import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.limited_memory import in_little_memory
 from tests.reports.samples import FORMATS, MECHANISMS, sums_in, written
-from untrackable import Deck, Fresh, NoisyInnerProduct
+from untrackable import Deck, Fresh, NoisyInnerProduct, RandomizedResponse
 from untrackable.errors import ReportFileError
 from untrackable.reports import csv_format
+from untrackable.reports.csv_rows import LONGEST_LINE, TOO_LONG
+from untrackable.reports.header import LARGEST_HEADER
 from untrackable.reports.reader import read_reports
+from untrackable.reports.report_columns import HEADER_KEY
 
 DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 EACH = pytest.mark.parametrize("ending", FORMATS)
@@ -173,3 +180,60 @@ def test_folders_and_files_that_are_not_there(tmp_path: Path) -> None:
         read_reports(tmp_path)
     with pytest.raises(ReportFileError, match=r"cannot read .*No such file"):
         read_reports(tmp_path / "x.csv")
+
+
+@pytest.fixture(scope="module")
+def endless() -> bytes:
+    """4 GiB of a line that does not end, in 0.3 MB."""
+    return gzip.compress(b"1" * (1 << 26)) * 64
+
+
+@pytest.mark.parametrize(
+    ("beginning", "message"),
+    [
+        ("", "line 1: it has more than 1,048,576 characters, the most that are read"),
+        ("round,report\n1,0\n", "line 3: it has more than 1,048,576 characters, the most that are read"),
+        ('# untrackable reports=00000000000000000003 crc32=995c90df {"', "line 1: it has more than 8,388,736 char"),
+    ],
+)
+def test_lines_without_end_take_little_memory(beginning: str, message: str, endless: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(beginning.encode()) + endless)
+    done = in_little_memory("estimate", path, "--mechanism", "bitwise eps_state=1 eps_report=1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: {path}, {message}"), done.stderr
+
+
+def test_long_lines_are_refused_wherever_they_are(tmp_path: Path) -> None:
+    """At the beginning of what is read at a time, in the middle, and later."""
+    path = tmp_path / "x.csv"
+    for before in (0, 3, 700_000):
+        for digits, long in ((LONGEST_LINE - 2, False), (LONGEST_LINE - 1, True), (3 * LONGEST_LINE, True)):
+            path.write_text("round,report\n" + "1,1\n" * before + f"1,{'0' * digits}\n" + "1,1\n")
+            if not long:
+                assert [*sums_in(path, mechanism=Fresh(RandomizedResponse(eps=1.0)))] == [1]
+                continue
+            with pytest.raises(ReportFileError, match=re.escape(f"x.csv, line {before + 2}: {TOO_LONG}")):
+                sums_in(path, mechanism=Fresh(RandomizedResponse(eps=1.0)))
+
+
+def test_a_table_has_a_limited_number_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"round,report" + b"," * 5000 + b"\n"))
+    with pytest.raises(ReportFileError, match="line 1: it names 5,002 columns, and at most 4,096 are read"):
+        read_reports(path, mechanism=DECK)
+
+
+def test_arrays_with_headers_of_gigabytes(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("report.npy", b"\x93NUMPY\x02\x00" + (1 << 31).to_bytes(4, "little"))
+    with pytest.raises(ReportFileError, match="the header of an array has more than 10,000 bytes"):
+        sums_in(path, mechanism=DECK, assume_round=1)
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(f"{HEADER_KEY}.npy", "w") as member,
+    ):
+        np.save(member, np.array("x" * (LARGEST_HEADER + 3000)))
+    with pytest.raises(ReportFileError, match="has more than 33,564,432 bytes"):
+        read_reports(path)

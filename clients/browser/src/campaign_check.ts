@@ -1,5 +1,5 @@
 /** Reads a campaign's document, and refuses one that is not valid or that this client does not know. */
-import { type Campaign, fraction, LAST_ROUND } from "./campaign.js";
+import { type Campaign, fraction } from "./campaign.js";
 import { canonical } from "./canonical_json.js";
 import { keys, valuesOf } from "./encoding_check.js";
 import type { views } from "./load_chunk.js";
@@ -8,6 +8,8 @@ import { need } from "./refused.js";
 
 /** The most slots that a client keeps or accounts for. */
 const MOST_SLOTS = 1e6;
+/** The most rounds of a campaign that ends. */
+const MOST_ROUNDS = 1e5;
 /** The largest number of wipes that a campaign declares. */
 const MOST_WIPES = 100;
 
@@ -74,7 +76,7 @@ export async function parsed(text: string, load: typeof views): Promise<Campaign
   need(
     whole(found.first_round, 0, 2 ** 40) &&
       whole(found.round_seconds, 1, 366 * 86400) &&
-      (rounds === null || whole(rounds, 1, LAST_ROUND)) &&
+      (rounds === null || whole(rounds, 1, MOST_ROUNDS)) &&
       keys(guarantee) == GUARANTEE[version] &&
       /^(fixed|any)$/.test(guarantee.values) &&
       within(guarantee.eps, 0, Number.MAX_VALUE) &&

@@ -17,7 +17,7 @@ export function valuesOf(encoding: any): bigint | undefined {
   const { type, version, bits, names, unknown, edges, high, low, below, above } = encoding ?? {};
   if (version != 1 || !FIELDS[type]?.split("|").includes(keys(encoding))) return;
   if (type == "bit") return 2n;
-  if (bits) return 1n << BigInt(bits);
+  if (bits <= 256) return 1n << BigInt(bits);
   if (names) return BigInt(names.length + +(unknown == "other"));
   const [first, last] = edges ? [1, edges.length - 1] : [low, high];
   if ([first, last].every(Number.isSafeInteger) && first <= last)

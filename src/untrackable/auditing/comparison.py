@@ -104,7 +104,7 @@ def compare(
     errors and recognition are of those that they answer.
     """
     values = checks.integer("values", values, low=2, high=_MOST_VALUES)
-    reports = checks.integer("reports", reports, low=2)
+    reports = checks.integer("reports", reports, low=2, high=checks.MOST_ROUNDS)
     attendance = Attendance(participation, tuple(places), persistence)  # type: ignore[arg-type]
     if attendance.participation == 0:
         raise ValueError("participation must be above 0: nobody would answer")

@@ -83,7 +83,7 @@ def held_reports(mechanism: Auditable, reports: int | None) -> int:
         return max(2, min(REPORTS, last or REPORTS))
     if last is not None and reports > last:
         raise ValueError(f"reports must be at most {last}, because clients report in {last} rounds, got {reports}")
-    return checks.integer("reports", reports, low=2)
+    return checks.integer("reports", reports, low=2, high=checks.MOST_ROUNDS)
 
 
 def audit(
@@ -119,7 +119,7 @@ def audit(
     reports = held_reports(mechanism, reports)
     delta = checks.open_probability("delta", delta)
     people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
-    rounds = reports if rounds is None else checks.integer("rounds", rounds, low=reports)
+    rounds = reports if rounds is None else checks.integer("rounds", rounds, low=reports, high=checks.MOST_ROUNDS)
     attendance = Attendance(participation, tuple(places), persistence)  # type: ignore[arg-type]
     questions = AuditQuestions(mechanism, delta, attendance)
     progress("guarantees", 0.0)

@@ -28,6 +28,8 @@ _LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
 """Seconds until `--stay` looks again: at all campaigns, and at one that failed."""
 _TRIES, _LONGEST_MENU = 3, 50
 """How often an answer may be typed, and the longest list that is shown to choose from."""
+_LONGEST_ANSWER = 1 << 20
+"""The most characters of an answer that are read. No encoding takes more."""
 _SHORTEST_PIN, _SAFE_PIN, _WHOLE_PIN = 8, 32, 64
 """Digits of an id that are enough to name it, from which on nobody can make another that begins so, and all."""
 _CLOCK_CHECK = 20.0
@@ -245,8 +247,10 @@ def _value(asked: Campaign, client: Client) -> Any:
     from untrackable.encodings.text_values import from_text
 
     if not sys.stdin.isatty():
-        if not (line := sys.stdin.readline()):
+        if not (line := sys.stdin.readline(_LONGEST_ANSWER + 1)):
             raise ValueError("standard input is empty, so there is no answer")
+        if len(line) > _LONGEST_ANSWER:
+            raise ValueError(f"an answer must have at most {_LONGEST_ANSWER:,} characters; the given one has more")
         return from_text(asked.encoding, line.rstrip("\r\n"))
     _show_promise(asked)
     _show_cost(client)

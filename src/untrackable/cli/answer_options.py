@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from untrackable import strict_json
 from untrackable.cli.mechanism_options import words_of
 from untrackable.cli.terminal import read_encoding
 from untrackable.errors import UntrackableError
@@ -33,7 +34,10 @@ def encoding_of(
     if choices:
         return Choices(names=choices)
     if listed is not None:
-        return Categories(names=listed.read_text(encoding="utf-8").splitlines())
+        try:
+            return Categories(names=strict_json.small_text(listed).splitlines())
+        except OSError as error:
+            raise ValueError(f"cannot read {listed}: {error.strerror}") from None
     found: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
     return found
 

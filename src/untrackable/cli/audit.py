@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.checks import MOST_ROUNDS
 from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.mechanism_options import PRESET
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 @click.argument("parameters", nargs=-1)
 @PRESET
 @click.option(
-    "--reports", type=click.IntRange(min=2), show_default="20, or all", help="Reports that the observer holds."
+    "--reports",
+    type=click.IntRange(2, MOST_ROUNDS),
+    show_default="20, or all",
+    help="Reports that the observer holds.",
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps or gamma fails.")
 @click.option(
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--distribution", metavar="W,…", help="Also attack people with values of these weights.")
 @click.option(
     "--rounds",
-    type=click.IntRange(min=2),
+    type=click.IntRange(2, MOST_ROUNDS),
     show_default="as --reports",
     help="Rounds of the campaign.",
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.checks import MOST_ROUNDS
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.progress_display import progress
 from untrackable.cli.result_options import ResultOutput, result_options
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     "--value", "values", multiple=True, required=True, help="A value that clients hold; give two or more."
 )
 @click.option("--text", is_flag=True, help="Pass values as text even if they look like integers.")
-@click.option("--reports", type=click.IntRange(min=2), required=True, metavar="K", help="Reports from each client.")
+@click.option(
+    "--reports", type=click.IntRange(2, MOST_ROUNDS), required=True, metavar="K", help="Reports from each client."
+)
 @click.option("--claimed-eps", type=click.FloatRange(min=0), help="The eps claimed for all K reports together.")
 @click.option("--claimed-eps-one", type=click.FloatRange(min=0), help="The eps claimed for one report.")
 @click.option(

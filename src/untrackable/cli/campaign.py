@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable import strict_json
+from untrackable.checks import MOST_ROUNDS
 from untrackable.cli.answer_options import NO_ANSWERS, encoding_of, mechanism_for
 from untrackable.cli.attendance_options import attendance_of, chosen_attendance
 from untrackable.cli.bucket_options import bucket_options
@@ -57,7 +59,7 @@ def campaign() -> None:
     help="Use what `untrackable plan --json` printed.",
 )
 @click.option("--part", metavar="NAME", help="The part of a plan for several campaigns.")
-@click.option("--rounds", type=click.IntRange(min=1), help="How often to ask; needed without --plan.")
+@click.option("--rounds", type=click.IntRange(1, MOST_ROUNDS), help="How often to ask; needed without --plan.")
 @click.option(
     "--every", default="1d", show_default=True, metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w."
 )
@@ -317,8 +319,10 @@ def read(file: Path) -> Campaign:
     from untrackable.protocol.campaign import Campaign
 
     try:
-        return Campaign.from_bytes(file.read_bytes())
-    except (CampaignError, OSError) as error:
+        return Campaign.from_bytes(strict_json.small_file(file))
+    except OSError as error:
+        raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
+    except CampaignError as error:
         raise click.ClickException(wrong_kind(file, "campaign") or f"{file}: {error}") from None
 
 
@@ -328,8 +332,10 @@ def read_directory(file: Path) -> Any:
     from untrackable.protocol.campaign import Directory
 
     try:
-        return Directory.from_bytes(file.read_bytes())
-    except (CampaignError, OSError) as error:
+        return Directory.from_bytes(strict_json.small_file(file))
+    except OSError as error:
+        raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
+    except CampaignError as error:
         raise click.ClickException(f"{file}: {error}") from None
 
 

@@ -86,8 +86,10 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
     if not needed:
         raise ValueError("--gateway is for campaigns that rely on a crowd: give --crowd-people too")
     try:
-        return Gateway.from_json(strict_json.parse(keys.read_bytes()))
-    except (CampaignError, OSError, TypeError, ValueError) as error:
+        return Gateway.from_json(strict_json.parse(strict_json.small_file(keys)))
+    except OSError as error:
+        raise ValueError(f"cannot read {keys}: {error.strerror}") from None
+    except (CampaignError, TypeError, ValueError) as error:
         raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
 
 

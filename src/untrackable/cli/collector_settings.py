@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from untrackable import strict_json
+
 Decorated = TypeVar("Decorated", bound="Callable[..., Any] | click.Command")
 _PREFIX = "UNTRACKABLE_"
 _NOT_IN_A_FILE = ("config", "json", "help")
@@ -67,7 +69,7 @@ def settings_in_file(file: Path, command: click.Command) -> dict[str, Any]:
 
 def _contents(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(strict_json.small_text(file))
     except OSError as error:
         raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from untrackable.checks import MOST_ROUNDS
 from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.progress_display import progress
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     "--values", type=click.IntRange(2, 4096), default=16, show_default=True, help="Number of possible answers."
 )
 @click.option(
-    "--reports", type=click.IntRange(min=2), default=20, show_default=True, help="Reports that the observer holds."
+    "--reports",
+    type=click.IntRange(2, MOST_ROUNDS),
+    default=20,
+    show_default=True,
+    help="Reports that the observer holds.",
 )
 @click.option(
     "--people",

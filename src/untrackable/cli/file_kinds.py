@@ -4,7 +4,6 @@ from pathlib import Path
 
 from untrackable import strict_json
 
-_LARGEST_JSON = 1 << 22
 _BEGINNINGS = {
     b"PAR1": "table",
     b"ARROW1": "table",
@@ -51,7 +50,7 @@ def kind_of(path: str | Path) -> str | None:
             if not beginning.startswith(b"{"):
                 return None
             file.seek(0)
-            document = strict_json.parse(file.read(_LARGEST_JSON))
+            document = strict_json.parse(file.read(strict_json.LARGEST_FILE))
     except (OSError, ValueError):
         return None
     return next((kind for field, kind in _FIELDS.items() if field in document), None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable import strict_json
 from untrackable.cli.file_kinds import wrong_kind
 from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.keys import opened
@@ -75,7 +76,7 @@ def _contents(file: Path) -> bytes:
     from untrackable.protocol.campaign import Campaign
 
     try:
-        document = file.read_bytes()
+        document = strict_json.small_file(file)
         Campaign.from_bytes(document)
     except OSError as error:
         raise click.ClickException(f"cannot read {file}: {error.strerror}") from None

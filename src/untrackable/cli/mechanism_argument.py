@@ -73,7 +73,7 @@ def campaign_in(name: str) -> Campaign | None:
     """The campaign in the file of this name; None if it is a mechanism, or no .json file."""
     if not name.endswith(".json") or kind_of(name) != "campaign":
         return None
-    return Campaign.from_bytes(Path(name).read_bytes())
+    return Campaign.from_bytes(strict_json.small_file(name))
 
 
 def _from_json(given: str) -> Any:
@@ -85,8 +85,9 @@ def _from_json(given: str) -> Any:
             raise ValueError(f"a mechanism in JSON cannot be read: {error}") from None
         return registry.from_json(document)
     try:
-        asked = campaign_in(given)
-        return registry.from_json(strict_json.parse(Path(given).read_bytes())) if asked is None else asked.mechanism
+        if (asked := campaign_in(given)) is not None:
+            return asked.mechanism
+        return registry.from_json(strict_json.parse(strict_json.small_file(given)))
     except OSError as error:
         raise ValueError(f"cannot read {given}: {error.strerror}") from None
     except (UntrackableError, ValueError) as error:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from untrackable import strict_json
 from untrackable.cli.attendance_options import shares_of
 from untrackable.errors import EncodingError
 
@@ -44,7 +45,7 @@ def read_questions(path: Path) -> QuestionFile:
     import tomllib
 
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(strict_json.small_text(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable.checks import MOST_ROUNDS
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.mechanism_options import PRESET
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 @PRESET
 @click.option("--out", type=NewFile(), required=True, metavar="FILE", help="Where to write.")
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
-@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Number of rounds.")
+@click.option(
+    "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=1, show_default=True, help="Number of rounds."
+)
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, as JSON or a JSON file.")

@@ -68,7 +68,7 @@ def read_json(option: str, given: str, make: Callable[[Any], Any]) -> Any:
     from untrackable.errors import UntrackableError
 
     try:
-        text = given if given.lstrip().startswith(("{", "[")) else Path(given).read_text(encoding="utf-8")
+        text = given if given.lstrip().startswith(("{", "[")) else strict_json.small_text(given)
         document = strict_json.parse(text)
     except OSError as error:
         raise click.ClickException(

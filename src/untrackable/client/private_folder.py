@@ -17,6 +17,8 @@ from untrackable.errors import FolderBusy, StateError
 
 _MAGIC = b"UTF\x01"
 _DIGEST = 32
+_LARGEST_FILE = 1 << 30
+"""The most bytes of a file that is read. The state of a million wide reports has half of that."""
 _PATIENCE = 30.0
 """How many seconds to wait for another process."""
 _NAP = 0.02
@@ -129,6 +131,9 @@ class Folder:
     def _bytes(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
+                raise OSError(errno.EFBIG, f"it is no file of at most {_LARGEST_FILE:,} bytes")
             return file.read()
 
 

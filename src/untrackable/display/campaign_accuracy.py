@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from untrackable.display.numbers import number, upper
 from untrackable.estimation.sampling import with_sampling
 from untrackable.planning.forecast import errors, people_needed
-from untrackable.planning.goals import FOREVER, LARGEST_ROUNDS, USABLE_ERROR, Goals
+from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
 from untrackable.planning.rounding import counted
 from untrackable.protocol.campaign import Campaign
 
@@ -39,7 +39,7 @@ class CampaignAccuracy:
 
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
     """The accuracy of one round in which this number of people take part, of whom some answer."""
-    rounds = FOREVER if campaign.rounds is None else min(campaign.rounds, LARGEST_ROUNDS)
+    rounds = FOREVER if campaign.rounds is None else campaign.rounds
     goals = Goals(
         people=people,
         encoding=campaign.encoding,

@@ -64,8 +64,8 @@ class Categories(Encoding):
         return self.names[value] if value < len(self.names) else OTHER
 
     def label(self, value: int) -> str:
-        """The name at this position. The empty name is shown as quotation marks."""
-        return self.decode(value) or '""'
+        """The name at this position."""
+        return self.decode(value)
 
     def describe(self) -> str:
         """The list or its beginning, in words for people."""
@@ -90,6 +90,6 @@ def named_places(names: Sequence[str], *, most: int) -> dict[str, int]:
 
 def described_names(names: Sequence[str]) -> str:
     """The number of names, and the first of them."""
-    shown = ", ".join(name or '""' for name in names[:_SHOWN])
+    shown = ", ".join(names[:_SHOWN])
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"{len(names):,}: {shown}{more}"

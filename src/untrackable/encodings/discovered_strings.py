@@ -13,7 +13,7 @@ from untrackable import checks
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.normal_text import normalise
 from untrackable.encodings.salt import TooLong, check_hash_parameters, fresh_salt, parse_salt, too_long_words
-from untrackable.encodings.shown_text import check_shown
+from untrackable.encodings.shown_text import check_characters
 from untrackable.mechanisms.splitmix import STEP, WORD, mixed
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class DiscoveredStrings(Encoding):
 
 def _alphabet(given: object) -> str:
     # Each character stands alone here, so that there is no word around a joiner.
-    alphabet = check_shown("alphabet", normalise("alphabet", given), joiners=True)
+    alphabet = check_characters("alphabet", normalise("alphabet", given), joiners=True)
     if alphabet != given:
         raise ValueError("alphabet must be in Unicode's composed form (NFC)")
     if len(set(alphabet)) < len(alphabet):

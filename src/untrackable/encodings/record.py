@@ -38,8 +38,8 @@ class Record(Encoding):
         end = 0
         for name, encoding in encodings.items():
             check_shown("attributes", name)
-            if "," in name or "=" in name or not name.strip():
-                raise ValueError(f"an attribute's name must not be empty, nor have a comma or '=', got {name!r}")
+            if "," in name or "=" in name:
+                raise ValueError(f"an attribute's name must not have a comma or '=', got {name!r}")
             if not isinstance(encoding, Encoding) or encoding.asked is not None:
                 raise TypeError(f"the encoding of {name} must be one of single values")
             starts[name], end = end, end + encoding.bits

@@ -8,10 +8,11 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from untrackable.checks import MOST_ROUNDS
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.planning.forecast import errors
-from untrackable.planning.goals import LARGEST_PEOPLE, LARGEST_ROUNDS, USABLE_ERROR, Goals
+from untrackable.planning.goals import LARGEST_PEOPLE, USABLE_ERROR, Goals
 from untrackable.planning.participation import check_recognition, with_participation
 from untrackable.planning.rounding import rounded_up
 from untrackable.planning.solved_goals import Solved, inaccurate
@@ -74,10 +75,8 @@ def _most_rounds(entry: Entry, goals: Goals) -> Solved:
 
         return above
 
-    near = largest_integer(excess(_roughly), lowest, low=lowest, high=LARGEST_ROUNDS)
-    return _solved(
-        entry, _at(entry, goals, largest_integer(excess(_exactly), near, low=lowest, high=LARGEST_ROUNDS))
-    )
+    near = largest_integer(excess(_roughly), lowest, low=lowest, high=MOST_ROUNDS)
+    return _solved(entry, _at(entry, goals, largest_integer(excess(_exactly), near, low=lowest, high=MOST_ROUNDS)))
 
 
 def _at(entry: Entry, goals: Goals, rounds: int) -> Goals:

@@ -27,7 +27,6 @@ from untrackable.theory.crowd_counts import LARGEST_CROWD
 FOREVER: Literal["forever"] = "forever"
 """There is no last round."""
 
-LARGEST_ROUNDS = 10**6
 LARGEST_PEOPLE = 10**15
 LARGEST_EPS = 64.0
 SMALLEST_DELTA = 1e-11
@@ -141,7 +140,7 @@ class Goals:
             ),
             "eps": lambda v: _within("eps", checks.epsilon("eps", v), LARGEST_EPS),
             "error": lambda v: checks.open_probability("error", v),
-            "reports": lambda v: checks.integer("reports", v, low=1),
+            "reports": lambda v: checks.integer("reports", v, low=1, high=checks.MOST_ROUNDS),
             "matched_by_answer": lambda v: checks.probability("matched_by_answer", v),
             "largest_eps": lambda v: _within("largest_eps", checks.epsilon("largest_eps", v), LARGEST_EPS),
         }
@@ -153,7 +152,7 @@ class Goals:
         if isinstance(self.rounds, str):
             checks.choice("rounds", self.rounds, (FOREVER,))
         elif self.rounds is not None:
-            checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LARGEST_ROUNDS))
+            checks.settle(self, rounds=checks.rounds(self.rounds))
         self._settle_tolerance()
         self._settle_attendance()
         if self.matched_by_answer is not None and self.matched_by_answer < 1 / self.crowd:
@@ -165,7 +164,7 @@ class Goals:
             self,
             delta=checks.open_probability("delta", self.delta),
             beta=checks.open_probability("beta", self.beta),
-            pooled=checks.integer("pooled", self.pooled, low=1, high=LARGEST_ROUNDS),
+            pooled=checks.integer("pooled", self.pooled, low=1, high=checks.MOST_ROUNDS),
         )
         if self.delta < SMALLEST_DELTA:
             raise ValueError(f"delta must be at least {SMALLEST_DELTA}, got {self.delta}: less is not resolved")

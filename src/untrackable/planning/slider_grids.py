@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from untrackable.checks import MOST_ROUNDS
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.ordered_catalogue import offered
 from untrackable.mechanisms.wanted_figure import Terms, wanted_curve
 from untrackable.planning.forecast import counted_beta, errors, reports_counted
-from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_ROUNDS, Goals
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.plans import Option, Plan
 from untrackable.planning.suitability import meeting
@@ -71,7 +72,7 @@ def grids(plan: Plan, progress: Progress = no_progress) -> Grids:
     own = goals.rounds if isinstance(goals.rounds, int) else goals.pooled
     middle = max(goals.pooled, min(own if isinstance(goals.rounds, int) else _ENDLESS, _LARGEST))
     steps = {max(goals.pooled, round(middle * f)) for f in _ROUNDS if middle * f <= 2 * _LARGEST}
-    rounds = sorted(r for r in {*steps, own} if r <= LARGEST_ROUNDS)
+    rounds = sorted(r for r in {*steps, own} if r <= MOST_ROUNDS)
     held = [_numbers(min(goals.reports or r, r)) for r in rounds]
     lines = []
     chosen = _chosen(plan)

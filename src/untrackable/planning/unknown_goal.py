@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from untrackable.brackets import Bracket
+from untrackable.checks import MOST_ROUNDS
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import QUIET
@@ -15,7 +16,6 @@ from untrackable.planning.goals import (
     FOREVER,
     LARGEST_EPS,
     LARGEST_PEOPLE,
-    LARGEST_ROUNDS,
     USABLE_ERROR,
     Goals,
 )
@@ -182,11 +182,11 @@ def _rounds(entry: Entry, goals: Goals) -> Solved:
             return Solved(endless, mechanism, tracked)
 
     if entry.set_for_report is None:
-        return _most_rounds(entry, goals, LARGEST_ROUNDS)
+        return _most_rounds(entry, goals, MOST_ROUNDS)
     found = _rounds_by_report(entry, goals, None if mechanism is None else _rounds_of(mechanism, endless))
     if found is None or mechanism is not None:
         # Rounds that are not alike are set for the budget, which may take a little more noise.
-        most = LARGEST_ROUNDS if found is None else found[0]
+        most = MOST_ROUNDS if found is None else found[0]
         return _most_rounds(entry, goals, most, None if found is None else most)
     rounds, loud, width = found
     solved = at_rounds(entry, goals, rounds)
@@ -205,7 +205,7 @@ def _rounds_of(mechanism: Mechanism, goals: Goals) -> int:
     def excess(rounds: int) -> float:
         return math.log(errors(mechanism, goals.replace(rounds=rounds, reports=None), people).figure / wanted)
 
-    return largest_integer(excess, goals.pooled, low=goals.pooled, high=LARGEST_ROUNDS)
+    return largest_integer(excess, goals.pooled, low=goals.pooled, high=MOST_ROUNDS)
 
 
 def _rounds_by_report(entry: Entry, goals: Goals, start: int | None) -> tuple[int, float, int] | None:
@@ -240,7 +240,7 @@ def _rounds_by_report(entry: Entry, goals: Goals, start: int | None) -> tuple[in
 
         guess = start or math.ceil((eps / loudest) ** 2 / (4 * math.log(1 / goals.delta)))
         try:
-            rounds = largest_integer(excess, guess, low=goals.pooled, high=LARGEST_ROUNDS)
+            rounds = largest_integer(excess, guess, low=goals.pooled, high=MOST_ROUNDS)
         except (ValueError, Unsuitable):
             continue
         loud = loud_at(at_rounds(entry, goals, rounds))

@@ -141,7 +141,7 @@ class Campaign:
             round_seconds=checks.integer("round_seconds", self.round_seconds, low=1, high=LONGEST_ROUND),
         )
         if self.rounds is not None:
-            checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
+            checks.settle(self, rounds=checks.rounds(self.rounds))
         check_attendance(self.attendance, self.guarantee)
         check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
         check_gateway(self.gateway, self.guarantee.crowd)

@@ -12,7 +12,6 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.protocol.campaign import Campaign, Guarantee, attendance_from_json, check_attendance, check_wipes
 from untrackable.protocol.crowd_declaration import Gateway, check_crowd
-from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.attendance import Attendance
 
 
@@ -34,7 +33,7 @@ class CampaignDraft:
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
         if self.rounds is not None:
-            checks.settle(self, rounds=checks.integer("rounds", self.rounds, low=1, high=LAST_ROUND))
+            checks.settle(self, rounds=checks.rounds(self.rounds))
         check_attendance(self.attendance, self.guarantee)
         check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
         check_wipes(self.attendance, self.guarantee)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from untrackable.errors import UntrackableError
 from untrackable.extras import extra
 from untrackable.reports.column_names import are_names
-from untrackable.reports.csv_rows import LONGEST_LINE, RowParser, numbered_lines, split_line
-from untrackable.reports.header import Footer, Header
+from untrackable.reports.csv_rows import LONGEST_LINE, TOO_LONG, RowParser, numbered_lines, split_line
+from untrackable.reports.header import LARGEST_HEADER, Footer, Header
 from untrackable.reports.report_columns import REPORT, ROUND, Block
 from untrackable.reports.storage_layout import WORD, StorageLayout
 from untrackable.reports.table import ArrayBatch, CellBatch, SourceFile
@@ -32,7 +32,9 @@ _SEPARATORS = ",;\t|"
 _MARK = "# untrackable "
 _FIRST = re.compile(_MARK + r"(reports=\S+ crc32=\S+) (.*)", re.DOTALL)
 _PIECE = 1 << 23
-_LONGEST_HEADER = 1 << 26
+_LONGEST_COMMENT = LARGEST_HEADER + 128
+"""The most bytes of the line with the header, the footer and a mark."""
+_MOST_COLUMNS = 4096
 
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
@@ -103,11 +105,10 @@ class CsvTable:
         self.footer: str | None = None
         try:
             with file.path.open("rb") as raw, self._open(raw) as opened:
-                line = self._line(opened)
-                self.first = 2
+                line, self.first = self._line(opened, 1), 2
                 if line.startswith(_MARK.encode()):
                     self._read_comment(line)
-                    line, self.first = self._line(opened), 3
+                    line, self.first = self._line(opened, 2), 3
         except FAILURES as error:
             raise file.damaged("at its beginning", error) from None
         names = line.decode("utf-8-sig", errors="replace")
@@ -115,6 +116,9 @@ class CsvTable:
             names = names.split("\r", 1)[0]
         self._delimiter = max(_SEPARATORS, key=names.count) if any_separator else ","
         self.columns = split_line(names, self._delimiter) or []
+        if len(self.columns) > _MOST_COLUMNS:
+            many = f"it names {len(self.columns):,} columns, and at most {_MOST_COLUMNS:,} are read"
+            raise self._malformed(self.first - 1, many)
         self.names_may_be_shown = are_names(self.columns)
 
     def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
@@ -126,7 +130,7 @@ class CsvTable:
             with (
                 self.file.path.open("rb") as raw,
                 self._open(raw) as opened,
-                closing(numbered_lines(opened, ends="", longest=LONGEST_LINE)) as lines,
+                closing(numbered_lines(opened, ends="")) as lines,
             ):
                 for block in parser.blocks(itertools.islice(lines, self.first - 1, None)):
                     yield CellBatch(*block, min(1.0, raw.tell() / size))
@@ -140,10 +144,12 @@ class CsvTable:
         with self.file.path.open("rb") as raw, self._open(raw) as opened:
             try:
                 for _ in range(self.first - 1):
-                    opened.readline(_LONGEST_HEADER)
+                    opened.readline(_LONGEST_COMMENT)
                 rest = b""
                 while piece := opened.read(_PIECE):
-                    whole, newline, rest = (rest + piece).rpartition(b"\n")
+                    piece = rest + piece
+                    self._check_lines(piece, number)
+                    whole, newline, rest = piece.rpartition(b"\n")
                     if newline:
                         lines = whole + newline
                         yield ArrayBatch(self._parsed(lines, layouts, number), raw.tell() / size)
@@ -158,8 +164,24 @@ class CsvTable:
     def _open(self, raw: IO[bytes]) -> Any:
         return gzip.GzipFile(fileobj=raw) if self._compressed else nullcontext(raw)
 
-    def _line(self, opened: IO[bytes]) -> bytes:
-        line = opened.readline(_LONGEST_HEADER)
+    def _check_lines(self, data: bytes, number: int) -> None:
+        """Refuse a line that is too long, before it is parsed or more of it is read."""
+        begin = 0
+        while begin + LONGEST_LINE < len(data):
+            end = data.rfind(b"\n", begin, begin + LONGEST_LINE + 1)
+            if end < 0:
+                raise self._malformed(number + data.count(b"\n", 0, begin), TOO_LONG)
+            begin = end + 1
+
+    def _line(self, opened: IO[bytes], number: int) -> bytes:
+        """One of the first lines: the comment, or the names of the columns."""
+        line = opened.readline(LONGEST_LINE + 1)
+        if len(line) > LONGEST_LINE and line.startswith(_MARK.encode()):
+            line += opened.readline(_LONGEST_COMMENT - len(line))
+            if not line.endswith(b"\n") and len(line) == _LONGEST_COMMENT:
+                raise self._malformed(number, f"it has more than {_LONGEST_COMMENT:,} characters")
+        elif len(line) > LONGEST_LINE and not line.endswith(b"\n") and not (self._any_separator and b"\r" in line):
+            raise self._malformed(number, TOO_LONG)
         if not line.endswith(b"\n") and not self._any_separator:
             raise self.file.damaged("within its first lines", "a line does not end")
         return line

@@ -11,13 +11,14 @@ from typing import IO, Literal, NamedTuple
 from untrackable.reports.table import CELL_BATCH
 
 LONGEST_LINE = 1 << 20
-"""The most characters of a line in a file that may hold anything. Longer lines are malformed, and skipped."""
+"""The most characters of a line, and of the lines that a quoted cell goes on for. Longer ones are malformed."""
+TOO_LONG = f"it has more than {LONGEST_LINE:,} characters, the most that are read"
+"""Stands for such a line. It is recognised as this very object, so that no text can be mistaken for it."""
 
 _BLOCK_CHARACTERS = 1 << 22
 _CELL_LINES = 100
-_TOO_LONG = "a line that is too long"
-"""Stands for such a line. It is recognised as this very object, so that no text can be mistaken for it."""
 
+_ENDS = {"": ("\r", "\n"), "\n": ("\n",)}
 _OPEN_QUOTATION = "a quotation mark is left open or misplaced"
 
 Line = tuple[int, str]
@@ -31,25 +32,24 @@ class RowBlock(NamedTuple):
     problems: dict[int, str]
 
 
-def numbered_lines(raw: IO[bytes], *, ends: Literal["", "\n"], longest: int = -1) -> Generator[Line, None, None]:
+def numbered_lines(raw: IO[bytes], *, ends: Literal["", "\n"]) -> Generator[Line, None, None]:
     """Lines with their numbers, from 1. With `ends=""`, a carriage return alone ends a line, too.
 
-    Bytes that are not UTF-8 become surrogates, which `not_utf8` finds.
+    `TOO_LONG` stands for a line that is too long. What follows in this line is read only if the next one is asked
+    for, and not kept. Bytes that are not UTF-8 become surrogates, which `not_utf8` finds.
     """
     text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline=ends)
     try:
-        if longest < 0:
-            yield from enumerate(text, start=1)
-            return
         for number in itertools.count(1):
-            line = text.readline(longest)
+            line = text.readline(LONGEST_LINE + 1)
             if not line:
                 return
-            if len(line) == longest and line[-1] not in "\r\n":
-                while line and line[-1] not in "\r\n":
-                    line = text.readline(longest)
-                line = _TOO_LONG
-            yield number, line
+            if len(line) <= LONGEST_LINE or line.endswith(_ENDS[ends]):
+                yield number, line
+                continue
+            yield number, TOO_LONG
+            while line and not line.endswith(_ENDS[ends]):
+                line = text.readline(LONGEST_LINE)
     finally:
         text.detach()
 
@@ -101,7 +101,9 @@ class RowParser:
         """All lines at once, if each is plainly a row of its own."""
         texts = [line for _, line in block]
         together = "".join(texts)
-        if "\0" in together or _TOO_LONG in texts or (not together.isascii() and not_utf8(together)):
+        if "\0" in together or (not together.isascii() and not_utf8(together)):
+            return None
+        if any(line is TOO_LONG for line in texts):
             return None
         if '"' in together and any(line.count('"') % 2 for line in texts):
             return None
@@ -134,8 +136,8 @@ class RowParser:
                 if self.width is None:
                     yield number, [], ""
                 continue
-            if line is _TOO_LONG:
-                yield number, [], "the line is too long"
+            if line is TOO_LONG:
+                yield number, [], TOO_LONG
                 continue
             cells = split_line(line, self.delimiter)
             # A quoted cell may go on for a few lines; if it does not end well, they are lines of their own.
@@ -143,9 +145,11 @@ class RowParser:
             for ahead in range(_CELL_LINES if cells is None else 0):
                 if ahead == len(waiting):
                     waiting.extend(itertools.islice(lines, 1))
-                if ahead == len(waiting) or waiting[ahead][1] is _TOO_LONG:
+                if ahead == len(waiting) or waiting[ahead][1] is TOO_LONG:
                     break
                 taken += waiting[ahead][1]
+                if len(taken) > LONGEST_LINE:
+                    break
                 if '"' in waiting[ahead][1]:
                     cells = split_line(taken, self.delimiter)
                     if cells is not None:
@@ -179,7 +183,11 @@ class RowParser:
 
 def _block(lines: Iterator[Line]) -> list[Line]:
     """The next few thousand lines, fewer of them if they are long."""
-    block = list(itertools.islice(lines, 1))
-    if block:
-        block += itertools.islice(lines, min(CELL_BATCH - 1, _BLOCK_CHARACTERS // len(block[0][1])))
+    block: list[Line] = []
+    characters = 0
+    for line in itertools.islice(lines, CELL_BATCH):
+        block.append(line)
+        characters += len(line[1])
+        if characters >= _BLOCK_CHARACTERS:
+            break
     return block

@@ -18,7 +18,10 @@ from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.reports.storage_layout import StoredReports, runs
 
 VERSION = 1
+LARGEST_HEADER = 1 << 23
+"""The most characters of a header. Of all encodings, a list of names takes the most."""
 _PARTICIPATION = "participation"
+_TOO_LARGE = f"the description of its mechanism and encoding has more than {LARGEST_HEADER:,} characters"
 _FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
 
 
@@ -39,11 +42,16 @@ class Header:
         content = {"version": VERSION, "mechanism": self.mechanism.to_json(), "encoding": described}
         if self.participation is not None:
             content[_PARTICIPATION] = str(self.participation)
-        return strict_json.write(content, compact=True, ascii=True)
+        text = strict_json.write(content, compact=True, ascii=True)
+        if len(text) > LARGEST_HEADER:
+            raise ReportFileError(_TOO_LARGE)
+        return text
 
     @staticmethod
     def read(text: str) -> "Header":
         """The header of this JSON. `ReportFileError` if `text` would not have written it."""
+        if len(text) > LARGEST_HEADER:
+            raise ReportFileError(_TOO_LARGE)
         try:
             content = strict_json.parse(text)
         except ValueError:

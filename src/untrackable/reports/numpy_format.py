@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from untrackable.reports.header import Footer, Header
+from untrackable.reports.header import LARGEST_HEADER, Footer, Header
 from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, Block
 from untrackable.reports.storage_layout import StorageLayout
 from untrackable.reports.table import BATCH, ArrayBatch, SourceFile
@@ -24,6 +24,9 @@ FAILURES = (*_BROKEN, lzma.LZMAError, OverflowError)
 _COPY = 1 << 22
 _MOST_BYTES = 1 << 24
 """Bytes of a column that are read at a time."""
+_LONGEST_ARRAY_HEADER = 10_000
+_LARGEST_TEXT = 4 * LARGEST_HEADER + _LONGEST_ARRAY_HEADER
+"""The most bytes of an array with a header or a footer, of four bytes for each character."""
 
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
@@ -61,6 +64,18 @@ def _named(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(f"{name}.npy")
 
 
+class _ShortReads(NamedTuple):
+    """The beginning of an array. It may say that its header has gigabytes, and NumPy would read all of them."""
+
+    data: IO[bytes]
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes."""
+        if not 0 <= size <= _LONGEST_ARRAY_HEADER:
+            raise ValueError(f"the header of an array has more than {_LONGEST_ARRAY_HEADER:,} bytes")
+        return self.data.read(size)
+
+
 class _Array(NamedTuple):
     """An array that is read from the front: its type and shape, and where its entries come from."""
 
@@ -74,7 +89,7 @@ class _Array(NamedTuple):
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"unknown version {version} of an array")
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(data)
+        shape, fortran, dtype = read(_ShortReads(data))
         if (fortran and len(shape) > 1) or dtype.hasobject:
             raise ValueError("an array must hold plain numbers, row by row")
         return _Array(dtype, shape, data)
@@ -106,6 +121,8 @@ class NpzTable:
     def _text(self, archive: zipfile.ZipFile, name: str) -> str | None:
         if name not in self.columns:
             return None
+        if archive.getinfo(f"{name}.npy").file_size > _LARGEST_TEXT:
+            raise ValueError(f"{name} has more than {_LARGEST_TEXT:,} bytes")
         with archive.open(f"{name}.npy") as member:
             return str(np.lib.format.read_array(member, allow_pickle=False))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from untrackable.errors import UntrackableError
-from untrackable.reports.csv_rows import RowParser, not_utf8, numbered_lines
+from untrackable.reports.csv_rows import TOO_LONG, RowParser, not_utf8, numbered_lines
 from untrackable.reports.table import SourceFile
 
 
@@ -78,6 +78,9 @@ class StrictCsv:
     def _raw_lines(self) -> Generator[tuple[int, str], None, None]:
         try:
             with self.path.open("rb") as raw, closing(numbered_lines(raw, ends="\n")) as lines:
-                yield from lines
+                for number, text in lines:
+                    if text is TOO_LONG:
+                        raise self.malformed(number, TOO_LONG)
+                    yield number, text
         except OSError as error:
             raise self._file.unreadable(error) from None

@@ -114,8 +114,9 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
     """The one row, and the metadata."""
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table, metadata = file.read(columns=names), file.metadata.metadata or {}
-        if table.num_rows != 1 or set(table.column_names) != set(names):
+            one_row = file.metadata.num_rows == 1  # More rows may not fit into memory.
+            table, metadata = file.read(columns=names if one_row else []), file.metadata.metadata or {}
+        if set(table.column_names) != set(names):
             raise ReportFileError(f"{path} must have one row of {', '.join(_ROW)} to be the sums of a round")
         (row,) = table.select(names).cast(pa.schema([(name, _ROW[name]) for name in names])).to_pylist()
     except FAILURES as error:

@@ -17,6 +17,7 @@ from untrackable.auditing.evidence.file_audit import audit_file
 from untrackable.display.file_audit_words import verdict
 from untrackable.errors import AuditError
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.csv_rows import TOO_LONG
 
 RAPPOR = Rappor(bloom_bits=32, hashes=2, f=0.5, p=0.25, q=0.75)
 
@@ -217,7 +218,7 @@ def test_quoted_fields_may_go_on(tmp_path: Path) -> None:
     assert (found.rows, found.malformed) == (200, 0)
     path = tmp_path / "b.csv"
     path.write_text("user;report\n" + "x" * (3 << 20) + "\n" + "\n".join(f"u{i % 50};{i % 4}" for i in range(200)))
-    assert audit_file(path).examples == ((2, "the line is too long"),)
+    assert audit_file(path).examples == ((2, TOO_LONG),)
 
 
 def damaged(data: bytes) -> bytes:

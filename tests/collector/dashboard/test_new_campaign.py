@@ -1,5 +1,6 @@
 """New campaigns: plans in the words of the command, a preview of the exact document, and its creation."""
 
+import gc
 import html
 import re
 from collections.abc import Iterator
@@ -266,6 +267,26 @@ def test_a_failed_computation_is_said(manager: Visitor, monkeypatch: pytest.Monk
     assert "It took too long or needed too much memory." in answer.text
     assert "It took too long" in manager.post("/new/results", **fields(manager)).json()["html"]
     assert "It took too long" in manager.post("/new/preview", **fields(manager)).text
+
+
+def test_a_job_that_expires_after_its_page_was_sent_logs_nothing(
+    manager: Visitor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No traceback of an error that nobody looked at."""
+    late: list[Future[None]] = []
+
+    def submit(*_: object, **__: object) -> Future[None]:
+        late.append(Future())
+        return late[-1]
+
+    monkeypatch.setattr("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(HeavyWork, "submit", submit)
+    assert manager.post("/new/results", **fields(manager)).json()["computing"]
+    late.pop().set_exception(WorkFailed("it took too long or needed too much memory"))
+    for _ in range(2):  # The collector's thread gets a turn, and then what nobody refers to is deleted.
+        manager.get("/campaigns")
+        gc.collect()
+    assert not [record for record in caplog.records if record.name == "asyncio"]
 
 
 def created(visitor: Visitor, **others: str) -> tuple[Campaign, str]:

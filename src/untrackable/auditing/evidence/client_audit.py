@@ -131,7 +131,7 @@ def audit_client(
         raise TypeError(f"values must be a sequence of values, not {type(values).__name__}")
     if len(values) < 2:
         raise ValueError(f"there must be at least two values, got {len(values)}")
-    reports = checks.integer("reports", reports, low=2)
+    reports = checks.integer("reports", reports, low=2, high=checks.MOST_ROUNDS)
     clients = checks.integer("clients", clients, low=4 * FEWEST_PEOPLE)
     level = checks.open_probability("level", level)
     delta = checks.probability("claimed_delta", claimed_delta)

@@ -78,7 +78,7 @@ def _question(form: CampaignForm, needed: bool) -> str:
         form.errors["question"] = "Write the question that people are asked."
     elif len(text) > LONGEST_QUESTION:
         form.errors["question"] = f"The question must have at most {LONGEST_QUESTION:,} characters."
-    else:
+    elif text:
         tried(form, "question", lambda: check_shown("question", text))
     return text
 

@@ -150,6 +150,7 @@ class NewCampaign:
         session = signed_in(request)
         asker = f"{'' if session is None else session.token} {form.sent.get('tab', '')[:_LONGEST_TAB]}"
         future = asyncio.wrap_future(self._work.submit(job, *arguments, asker=asker))
+        future.add_done_callback(_look_at)
         done, _ = await asyncio.wait({future}, timeout=_WAIT_SECONDS)
         if not done or future.cancelled() or isinstance(future.exception(), WorkOutdated):
             raise _Computing
@@ -196,6 +197,12 @@ class NewCampaign:
                 problem=problem,
                 gateway=self._service.settings.gateway_keys is not None,
             )
+
+
+def _look_at(future: "asyncio.Future[Any]") -> None:
+    """Look at the error of a job that takes longer than its page waits, or it would be logged with a traceback."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _who_is_wrong(request: Request, typed: Form | None) -> str:
