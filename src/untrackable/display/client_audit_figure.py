@@ -69,7 +69,8 @@ def _draw_shares(panel: SubFigure, rows: Sequence[Measure], found: ClientAudit) 
 def _titled(found: ClientAudit, claims: Sequence[str], otherwise: str) -> str:
     """The title of a panel: which of its claims are refuted, if any."""
     wrong = [claim.replace("eps_one", "eps of one report") for claim in claims if claim in found.refuted_claims]
-    return f"CLAIM REFUTED: larger than claimed: {', '.join(wrong)}" if wrong else otherwise
+    verb = "is" if len(wrong) == 1 else "are"
+    return f"CLAIM REFUTED: {' and '.join(wrong)} {verb} larger than claimed" if wrong else otherwise
 
 
 def _draw_claims(axes: Axes, rows: Sequence[Measure]) -> list[Any]:
