@@ -77,8 +77,8 @@ of work show it, and then what is left: a bar on a terminal, and a line now and 
 | status | what happened |
 |---|---|
 | 0 | It worked, or SIGTERM ended `serve`, `relay` or `demo`. |
-| 1 | It did not: one line on standard error says why. `plan` found no mechanism, `campaign verify`, `paper` or \
-`audit-client --check` found something wrong, or `send` could not send. |
+| 1 | It did not: one line on standard error says why. `plan` found no mechanism, `campaign verify`, `paper`, \
+`audit-client --check` or `audit-file --check` found something wrong, or `send` could not send. |
 | 2 | It was called in a wrong way, and changed nothing. |
 | 130 | Ctrl-C ended it. No half file is left, and servers have finished what they accepted. |
 | 141 | Nobody read its output any more, as when `head` has seen enough. |

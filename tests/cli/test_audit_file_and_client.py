@@ -22,6 +22,13 @@ def honest(value):
     kept = value ^ (coin.random() < 0.25)
     return lambda: kept
 
+def followed(value):
+    kept = coin.getrandbits(20)
+    return lambda: kept
+
+def fresh(value):
+    return lambda: coin.getrandbits(4)
+
 def naked(value):
     return lambda: value
 
@@ -80,9 +87,47 @@ def test_client_as_json(module: str) -> None:
 def test_check_is_an_exit_status(module: str) -> None:
     """The honest client has eps = ln 3 = 1.0986, so it fails with probability at most 1e-9."""
     options = ["--value", "0", "--value", "1", "--reports", "2", "--clients", "400", "--level", "0.999999999"]
+    options += ["--claimed-eps", "1.1", "--claimed-advantage", "0.38", "--check"]
     for factory, status in (("naked", 1), ("honest", 0)):
-        run = CliRunner().invoke(audit_client, [f"{module}:{factory}", *options, "--claimed-eps", "1.1", "--check"])
+        run = CliRunner().invoke(audit_client, [f"{module}:{factory}", *options])
         assert run.exit_code == status
+        assert run.stderr.count("the check failed: eps of both reports is larger than claimed") == status
+
+
+def test_check_fails_clients_that_can_be_followed(module: str) -> None:
+    """By 20 kept bits, whatever the value. A client without anything kept passes, with probability 1 - 1e-6."""
+    options = [
+        "--value",
+        "0",
+        "--value",
+        "1",
+        "--reports",
+        "4",
+        "--clients",
+        "200",
+        "--level",
+        "0.999999",
+        "--check",
+    ]
+    run = CliRunner().invoke(audit_client, [f"{module}:followed", *options])
+    assert run.exit_code == 1
+    assert "clients can be followed: the tracking advantage is certainly above 0.1" in run.stderr
+    assert "CLIENTS CAN BE FOLLOWED" in run.stdout
+    run = CliRunner().invoke(audit_client, [f"{module}:followed", *options, "--claimed-gamma", "0.2", "--json"])
+    assert run.exit_code == 1
+    assert json.loads(run.stdout)["check"]["failures"] == ["gamma"]
+    assert "the check failed: gamma is larger than claimed" in run.stderr
+    without = CliRunner().invoke(audit_client, [f"{module}:followed", *options[:-1]])
+    assert without.exit_code == 0
+    for more in ([], ["--claimed-advantage", "0"]):
+        run = CliRunner().invoke(audit_client, [f"{module}:fresh", *options, *more, "--json"])
+        assert run.exit_code == 0
+        assert json.loads(run.stdout)["check"] | {"false_alarm_upper": 0} == {
+            "passed": True,
+            "failures": [],
+            "tracking_limit": 0.1,
+            "false_alarm_upper": 0,
+        }
 
 
 def test_values_may_be_text(module: str) -> None:
@@ -134,7 +179,8 @@ def test_file_in_words(file: Path) -> None:
     assert "People in this file can be followed" in run.stdout
     assert "801 rows, 1 malformed" in run.stdout
     assert "line 12: 2 columns instead of 3" in run.stdout
-    assert "200 people with 800 reports in both windows (a and b)" in run.stdout
+    first = "Reports with place a were compared with those with place b. Used were 800 of 801 rows, on average 4"
+    assert run.stdout.index(first) < run.stdout.index("taken for one person")
     assert "about the file as it is" in run.stdout
     assert HIDDEN not in run.output
 
@@ -151,6 +197,36 @@ def test_file_as_json(file: Path) -> None:
     assert data["pseudonyms_are_a_sample"] is True
     assert data["windows"] == ["a", "b"]
     assert HIDDEN not in run.stdout
+
+
+def test_check_of_a_file_is_an_exit_status(file: Path) -> None:
+    for more, limit in (([], "0.1, the limit without a claim"), (["--claimed-advantage", "0.3"], "0.3, the claim")):
+        run = CliRunner().invoke(audit_file, [str(file), "--check", *more])
+        assert run.exit_code == 1
+        assert (
+            f"the check failed: people can be followed by their reports: the advantage is certainly above {limit}"
+            in (run.stderr)
+        )
+    run = CliRunner().invoke(audit_file, [str(file), "--check", "--claimed-advantage", "1", "--json"])
+    assert run.exit_code == 0
+    assert json.loads(run.stdout)["check"] == {
+        "passed": True,
+        "failures": [],
+        "tracking_limit": 1.0,
+        "false_alarm_upper": pytest.approx(0.01),
+    }
+
+
+def test_reports_are_dealt_if_no_window_is_to_be_used(file: Path, tmp_path: Path) -> None:
+    run = CliRunner().invoke(
+        audit_file, [str(file), "--window-column", "none", "--plot", str(tmp_path / "a.svg"), "--json"]
+    )
+    data = json.loads(run.stdout)
+    assert (data["windows"], data["columns"]["window"], data["reports"]) == (None, None, 800)
+    assert data["verdict"].startswith("Each person's reports were dealt at random into two halves, and the halves")
+    assert "halves of one person" in (tmp_path / "a.svg").read_text()
+    run = CliRunner().invoke(audit_file, [str(file), "--window-column", "none", "--windows", "a,b"])
+    assert "no column of windows is to be used" in run.stderr
 
 
 def test_file_by_the_law_of_a_mechanism(file: Path) -> None:

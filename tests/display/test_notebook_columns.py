@@ -97,11 +97,13 @@ def test_an_audited_file_has_a_row_for_each_attack() -> None:
 
 def test_an_audited_client_has_a_row_for_each_measure() -> None:
     audit, rows = result("client"), result("client").to_arrow().to_pylist()
-    assert [row["what"] for row in rows] == ["eps", "eps", "tracking_advantage", "guessed", "guessed"]
-    assert [row["reports"] for row in rows] == [3, 1, 3, 3, 1]
+    tracking = ["tracking_gamma", "tracking_advantage"]
+    assert [row["what"] for row in rows] == ["eps", "eps", *tracking, "guessed", "guessed"]
+    assert [row["reports"] for row in rows] == [3, 1, 3, 3, 3, 1]
     assert rows[0]["claimed"] == 9.0
     assert rows[1]["claimed"] is None
-    assert rows[3]["sampled"] == audit.recovered.sampled
+    assert rows[2]["lower"] == audit.gamma.lower
+    assert rows[4]["sampled"] == audit.recovered.sampled
 
 
 def test_worlds_have_the_curve_of_delta() -> None:

@@ -162,16 +162,24 @@ def test_an_audited_file_draws_what_is_certain_and_what_was_seen() -> None:
 def test_an_audited_client_draws_bounds_beside_claims() -> None:
     audit = result("client")
     eps, shares = axes_of("client")
-    assert [bar.get_width() for bar in eps.patches] == [audit.eps.lower, audit.eps_one.lower]
+    assert [bar.get_width() for bar in eps.patches] == [
+        audit.eps.lower,
+        audit.eps_one.lower,
+        audit.gamma.lower,
+    ]
     assert eps.lines[-1].get_data() == ((9.0,), (0,)), "nothing is claimed of one report"
     found = (audit.tracking, audit.recovered, audit.recovered_one)
     assert [bar.get_width() for bar in shares.patches] == [each.lower for each in found]
     assert [line.get_xdata()[0] for line in shares.lines[:3]] == [each.sampled for each in found]
     assert shares.lines[3].get_xdata().tolist() == [0.0, 0.5, 0.5], "without reports"
-    naked = replace(audit, eps=replace(audit.eps, sampled=np.inf), claimed_eps=0.0)
+    naked = replace(audit, eps=replace(audit.eps, sampled=np.inf, lower=1.0), claimed_eps=0.5)
     told = [text.get_text() for text in texts(naked.plot())]
     assert any(text.endswith("; seen: ∞") for text in told)
-    assert ("CLAIM REFUTED: eps is larger than claimed" in told) == (audit.eps.lower > 0)
+    assert "CLAIM REFUTED: eps is larger than claimed" in told
+    linked = replace(audit, tracking=replace(audit.tracking, lower=0.4), claimed_advantage=0.2)
+    told = [text.get_text() for text in texts(linked.plot())]
+    assert "CLAIM REFUTED: advantage is larger than claimed" in told
+    assert "claimed, at most" in told
 
 
 def test_a_comparison_has_every_mechanism_in_a_row() -> None:

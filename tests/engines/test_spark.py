@@ -226,6 +226,21 @@ def test_recorded_reports_are_audited_by_their_sample(session: SparkSession, tmp
     found = audit_on_spark(session, [tmp_path / "recorded.parquet"], people=40)
     assert (found.rows, found.people, found.sampled) == (320, 40, True) == (320, expected.people, expected.sampled)
     assert (found.tracking.same, found.pseudonyms) == (expected.tracking.same, expected.pseudonyms)
+    assert (found.columns, found.windows) == (expected.columns, ("home", "work"))
+    rows["window"] = np.tile(["home", "cafe", "work", "work"], 80)
+    rows["day"] = np.tile([1, 2, 3, 4], 80)
+    pq.write_table(pa.table(rows), tmp_path / "many.parquet")
+    for options in ({}, {"window": "day"}, {"windows": ("home", "work")}, {"window": "none"}):
+        expected = audit_file(tmp_path / "many.parquet", people=80, **options)
+        found = audit_on_spark(session, [tmp_path / "many.parquet"], people=80, **options)
+        assert (found.columns, found.windows, found.rounds) == (expected.columns, expected.windows, expected.rounds)
+        assert (found.elsewhere, found.people, found.reports) == (
+            expected.elsewhere,
+            expected.people,
+            expected.reports,
+        )
+    with pytest.raises(ValueError, match="no column of windows is to be used"):
+        audit_on_spark(session, [tmp_path / "many.parquet"], window="none", windows=("home", "work"))
     with pytest.raises(AuditError, match=r"none\.parquet"):
         audit_on_spark(session, [tmp_path / "none.parquet"])
 

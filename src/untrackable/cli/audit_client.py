@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("audit-client", cls=PlainCommand)
 @click.argument("where", metavar="MODULE:FACTORY")
-@click.option(
-    "--value", "values", multiple=True, required=True, help="A value that clients hold; give two or more."
-)
+@click.option("--value", "values", multiple=True, required=True, help="A value of clients; give two or more.")
 @click.option("--text", is_flag=True, help="Pass values as text even if they look like integers.")
 @click.option(
     "--reports", type=click.IntRange(2, MOST_ROUNDS), required=True, metavar="K", help="Reports from each client."
@@ -38,8 +36,10 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="The delta claimed with either eps.",
+    help="The delta claimed with eps and gamma.",
 )
+@click.option("--claimed-advantage", type=click.FloatRange(0, 1), help="The tracking advantage claimed.")
+@click.option("--claimed-gamma", type=click.FloatRange(min=0), help="The gamma claimed for tracking.")
 @click.option(
     "--clients", type=click.IntRange(min=64), default=2000, show_default=True, help="Clients made for each value."
 )
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Random seed that picks the test clients.",
 )
-@click.option("--check", is_flag=True, help="Fail if a claim is refuted or randomness is shared.")
+@click.option("--check", is_flag=True, help="Fail if a claim is wrong or clients can be linked.")
 @result_options("export", "plot")
 def audit_client(
     where: str,
@@ -75,15 +75,19 @@ def audit_client(
     is in the current folder or installed. Reports are integers, strings, bytes, lists of integers, or tuples of
     these.
 
+    With --check, the exit status is 1 if a claim is certainly wrong, or if clients share randomness. Without a
+    claim about tracking, it is also 1 if the tracking advantage is certainly above 0.1: then the reports of one
+    client can be linked. Status 0 says that nothing of this was found. It proves nothing.
+
     Example: untrackable audit-client mine:make_client --value 0 --value 1 \
-                 --reports 20 --claimed-eps 2
+                 --reports 20 --claimed-eps 2 --claimed-advantage 0 --check
     """
     if len(set(values)) < 2:
         raise click.BadParameter("give at least two different values", param_hint="--value")
     factory = _factory(where)
     held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
     from untrackable.auditing.evidence import client_audit
-    from untrackable.display.client_audit_words import verdict
+    from untrackable.display.client_audit_words import failed_check, verdict
     from untrackable.display.notebook_columns import columns_of
 
     with one_line_errors(), progress() as show, contextlib.redirect_stdout(sys.stderr):
@@ -94,8 +98,8 @@ def audit_client(
         columns=lambda: columns_of(found),
         draw=lambda path: found.plot(path, force=True),
     )
-    if check and (found.refuted or found.shares_randomness):
-        sys.exit(1)
+    if check and (why := failed_check(found)):
+        raise click.ClickException(f"the check failed: {why}")
 
 
 def _factory(where: str) -> Callable[[Any], Any]:

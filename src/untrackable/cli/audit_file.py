@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from untrackable.auditing.evidence.file_audit import FileAudit
 
 
-def _column(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _column(what: str, help: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option that names a column, by default one with a usual name."""
-    help = f"Column with the {what}s."
+    help = help or f"Column with the {what}s."
     return click.option(f"--{what}-column", what, metavar="NAME", show_default="a usual name", help=help)
 
 
 @click.command("audit-file", cls=PlainCommand)
 @click.argument("file", type=click.Path())
 @_column("pseudonym")
-@_column("window")
+@_column("window", "Column of windows, or none.")
 @_column("report")
 @_column("round")
-@click.option("--windows", metavar="A,B", show_default="the largest", help="The two windows to compare.")
+@click.option("--windows", metavar="A,B", show_default="all", help="The two windows to compare.")
 @click.option(
     "--format",
     type=click.Choice(["auto", "integer", "hex", "bits", "text"]),
@@ -67,6 +67,8 @@ def _column(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 @engine_options("local", "spark")
 @mechanism_options("Attack this: 'NAME key=value …'.")
 @click.option("--value", help="The value that everyone is assumed to hold.")
+@click.option("--claimed-advantage", type=click.FloatRange(0, 1), help="The tracking advantage claimed.")
+@click.option("--check", is_flag=True, help="Fail if people are followed better than claimed.")
 @renamed_options({f"--{what}": (f"--{what}-column", what) for what in ("pseudonym", "window", "report", "round")})
 @result_options("export", "plot")
 def audit_file(
@@ -76,17 +78,24 @@ def audit_file(
     windows: str | None,
     mechanism: Callable[[], Any] | None,
     value: str | None,
+    check: bool,
     output: ResultOutput,
     **options: Any,
 ) -> None:
     r"""Test whether people in a file of reports can be followed.
 
     FILE is CSV, Parquet or Arrow and may be larger than memory. It has a column of pseudonyms (pseudonym, user,
-    user_id or id), a column of reports (report or irr) and perhaps a column that says in which window a report was
-    seen (window, place, device or day). Without such a column, a person's reports go to two windows in turn. The
-    attack then tries to match the people of one window with those of the other. If the file also says in which
-    round a report was seen (round, date, day, time or timestamp), it tries the same by the rounds alone. Pseudonyms
-    and reports are never printed.
+    user_id or id), a column of reports (report or irr) and perhaps a column that says where a report was seen
+    (window, place, network or device). The attack tries to match the people of one window with those of the other.
+
+    A column is a window by itself only if it has two values, such as home and work. Otherwise, or with
+    --window-column none, each person's reports are dealt into two halves at random. If you name a column with more
+    values, such as day, the first of them are compared with the last, or two of them with --windows. The first
+    sentence says what was compared, and how many rows were used.
+
+    If the file also says in which round a report was seen (round, date, day, week, time or timestamp), the attack
+    tries the same by the rounds alone. With --check, the exit status is 1 if an advantage is certainly above
+    --claimed-advantage, or above 0.1 if nothing is claimed. Pseudonyms and reports are never printed.
 
     Example: untrackable audit-file reports.parquet \
                  --window-column place --windows home,work
@@ -114,7 +123,7 @@ def audit_file(
 
                 found = audit_on_spark(session, [file], progress=show, **options)
     from untrackable.display.evidence_table import file_audit_columns
-    from untrackable.display.file_audit_words import verdict
+    from untrackable.display.file_audit_words import failed_check, verdict
 
     output.give(
         words=lambda: _print(found),
@@ -122,6 +131,8 @@ def audit_file(
         columns=lambda: file_audit_columns(found),
         draw=lambda path: _draw(path, found),
     )
+    if check and (why := failed_check(found)):
+        raise click.ClickException(f"the check failed: {why}")
 
 
 def _draw(path: Path, found: FileAudit) -> None:
@@ -135,19 +146,16 @@ def _print(found: FileAudit) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from untrackable.display.file_audit_words import verdict
+    from untrackable.display.file_audit_words import parts, verdict
 
     console = Console(highlight=False)
     tracking, wrap = found.tracking, not console.is_terminal
-    windows = "alternate reports" if found.windows is None else " and ".join(found.windows)
-    about = (
-        f"{found.path}: {found.rows:,} rows, {found.malformed:,} malformed",
-        f"{found.people:,} people with {found.reports:,} reports in both windows ({windows}), "
-        f"out of {found.pseudonyms:,} pseudonyms{' (a uniform sample)' if found.sampled else ''}; "
-        f"reports are {found.format}",
-    )
+    first, *others = verdict(found)
     console.print()
-    for sentence in about:
+    for sentence in (
+        f"{found.path}: {found.rows:,} rows, {found.malformed:,} malformed; reports are {found.format}",
+        first,
+    ):
         console.print(printable(sentence), soft_wrap=wrap, markup=False)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("taken for one person", "pairs", "sampled", f"{100 * found.level:.12g} % interval"):
@@ -158,8 +166,10 @@ def _print(found: FileAudit) -> None:
     for by, result in tried:
         for whose, share in (("one person", result.same), ("two people", result.different)):
             interval = f"{share.lower:.3f} … {share.upper:.3f}"
-            table.add_row(f"windows of {whose}, by {by}", f"{share.trials:,}", f"{share.sampled:.3f}", interval)
+            table.add_row(
+                f"{parts(found)} of {whose}, by {by}", f"{share.trials:,}", f"{share.sampled:.3f}", interval
+            )
     console.print(table)
-    for sentence in verdict(found):
+    for sentence in others:
         console.print(f"  {printable(sentence)}", soft_wrap=wrap, markup=False)
     console.print()

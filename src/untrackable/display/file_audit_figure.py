@@ -28,7 +28,8 @@ with extra("plots"):
 def file_audit_picture(audit: FileAudit) -> Picture:
     """The advantage of each attack: what it certainly has, and what was seen."""
     found = list(audit.attacks.values())
-    words = f"How well {audit.people:,} people can be followed, on a scale from a guess to certainty"
+    between = "two halves of their reports" if audit.windows is None else "two windows"
+    words = f"How well {audit.people:,} people can be followed between {between}, from a guess to certainty"
     figure, (panel,) = panels(2.6)
     axes = titled(panel, words)
     places = np.arange(len(found))

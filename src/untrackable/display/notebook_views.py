@@ -100,12 +100,8 @@ def _(audit: FileAudit) -> View:
         for name, found in audit.attacks.items()
     ]
     surely = f"lower, {100 * audit.level:.12g} %"
-    best = at_least(max(found.lower for found in audit.attacks.values()), 3)
-    words = f"people can be followed with an advantage of at least {best} ({surely})"
-    if not any(found.lower > 0 for found in audit.attacks.values()):
-        words = f"no way to follow {audit.people:,} people was found"
     headings = ("people are followed by", f"advantage, at least ({surely})", "sampled", "how")
-    return View(words, file_audit_words.verdict(audit), headings, rows)
+    return View(file_audit_words.summary(audit), file_audit_words.verdict(audit), headings, rows)
 
 
 @view.register

@@ -13,7 +13,7 @@ from untrackable import checks
 from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE
 from untrackable.auditing.evidence.file_audit import FileAudit, audit_file, pseudonym_bytes
 from untrackable.auditing.evidence.people_sample import rank
-from untrackable.auditing.evidence.recorded_table import find_columns, open_recorded
+from untrackable.auditing.evidence.recorded_table import NO_WINDOW, find_columns, has_two_values, open_recorded
 from untrackable.engines.spark import failures
 from untrackable.errors import AuditError
 from untrackable.extras import extra
@@ -34,20 +34,27 @@ def audit_on_spark(
     window: str | None = None,
     report: str | None = None,
     round: str | None = None,
+    windows: tuple[str, str] | None = None,
     people: int = 10_000,
     seed: int = 0,
     **options: Any,
 ) -> FileAudit:
     """Measure how well the people in Parquet files or in a data frame can be followed; see `audit_file`.
 
-    Malformed rows are counted for the people in the sample.
+    Malformed rows, those in other windows, and rounds are counted for the people in the sample. If a named column
+    of windows has more than two values, the rows of these people decide which values are compared with which.
     """
     people = checks.integer("people", people, low=FEWEST_PEOPLE)
     files = [] if isinstance(paths, DataFrame) else [fspath(path) for path in paths]
     name = ", ".join(files) or "<DataFrame>"
     with failures(name, AuditError):
         frame = paths if isinstance(paths, DataFrame) else session.read.parquet(*files)
-        columns = find_columns(open_recorded(frame.limit(0).toArrow()), pseudonym, window, report, round)
+
+        def two_values(column: str) -> bool:
+            return has_two_values((row[0] for row in frame.select(column).distinct().toLocalIterator()), column)
+
+        empty = open_recorded(frame.limit(0).toArrow())
+        columns = find_columns(empty, pseudonym, window, report, round, windows, two_values)
         frame = frame.select(*dict.fromkeys(columns.present))
         who = functions.col(columns.pseudonym)
         distinct = frame.select(who).where(who.isNotNull()).distinct()
@@ -56,9 +63,10 @@ def audit_on_spark(
         chosen = ranked.select(columns.pseudonym)
         rows = frame.join(functions.broadcast(chosen), columns.pseudonym, "left_semi").toArrow()
         count, everybody = frame.count(), distinct.count()
-    named: dict[str, Any] = {"pseudonym": columns.pseudonym, "report": columns.report, "window": columns.window}
-    found = audit_file(rows, people=people, seed=seed, round=columns.round, **named, **options)
-    return dataclasses.replace(found, path=name, rows=count, sampled=everybody > people)
+    named: dict[str, Any] = {"pseudonym": columns.pseudonym, "report": columns.report, "round": columns.round}
+    named["window"] = columns.window or NO_WINDOW
+    found = audit_file(rows, windows=windows, people=people, seed=seed, **named, **options)
+    return dataclasses.replace(found, path=name, rows=count, sampled=everybody > people, columns=columns)
 
 
 class _Smallest:

@@ -13,7 +13,15 @@ from scipy.stats import binom
 
 from untrackable import Bitwise, Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
 from untrackable.auditing.confidence import Share, clopper_pearson, lower_bound, upper_bound
-from untrackable.auditing.evidence.attack_bounds import advantage_lower, disjoint_pairs, eps_lower
+from untrackable.auditing.evidence.attack_bounds import (
+    POWER,
+    Advantage,
+    advantage_lower,
+    disjoint_pairs,
+    eps_lower,
+    gamma_lower,
+    smallest_found,
+)
 from untrackable.auditing.evidence.report_streams import Streams, from_bits
 from untrackable.auditing.evidence.similarities import halves
 from untrackable.errors import AuditError
@@ -59,6 +67,71 @@ def test_pairs_are_disjoint() -> None:
     used = np.concatenate([same, left, right])
     assert np.unique(used).size == used.size == 20
     assert same.size == 2 * left.size == 2 * right.size == 10
+
+
+@pytest.mark.parametrize(("same", "different", "level"), [(24, 12, 0.6), (60, 30, 0.9), (9, 40, 0.5)])
+def test_an_advantage_that_is_said_to_be_found_is_found(same: int, different: int, level: float) -> None:
+    """By enumeration of all numbers of hits and alarms; a slightly smaller advantage is missed more often."""
+
+    def positive(hits: int, alarms: int) -> bool:
+        return Advantage.of("", np.arange(same) < hits, np.arange(different) < alarms, level).lower > 0
+
+    table = np.array([[positive(h, g) for g in range(different + 1)] for h in range(same + 1)], dtype=float)
+
+    def chance(advantage: float) -> float:
+        rates = np.linspace(0, 1 - advantage, 301)
+        hits = binom.pmf(np.arange(same + 1)[:, None], same, rates + advantage)
+        alarms = binom.pmf(np.arange(different + 1)[:, None], different, rates)
+        return float(np.einsum("hr,hg,gr->r", hits, table, alarms).min())
+
+    found = smallest_found(same, different, level)
+    assert found is not None
+    assert chance(found) >= POWER
+    assert chance(found - 0.015) < POWER
+
+
+def test_too_few_pairs_never_find_anything() -> None:
+    assert smallest_found(4, 2, 0.99) is None
+    perfect = Advantage.of("", np.ones(4, dtype=bool), np.zeros(2, dtype=bool), 0.99)
+    assert (perfect.lower, perfect.found_from, perfect.weak) == (0.0, None, True)
+    assert perfect.as_dict()["found_from_upper"] is None
+    sizes = [smallest_found(2 * pairs, pairs, 0.99) or 1.0 for pairs in (25, 125, 1250)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert not Advantage.of("", np.ones(250, dtype=bool), np.zeros(125, dtype=bool), 0.99).weak
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("mechanism", "value", "reports"),
+    [(Bitwise(eps_state=0.5, eps_report=3.0), 0, 2), (Deck(bits=3, slots=4, eps_report=1.0), 5, 4)],
+    ids=lambda given: type(given).__name__,
+)
+def test_gamma_is_covered(mechanism: Mechanism, value: object, reports: int, delta: float) -> None:
+    runs, people, level = 150, 640, 0.8
+    everyone = simulated(mechanism, value, runs * people, reports, seed=13)
+    worlds = mechanism.tracking(reports=reports, split=reports // 2)
+    exact = worlds.gamma(delta).upper if delta else worlds.pure()
+    found = [
+        gamma_lower(
+            *halves(from_bits([everyone[i * people : (i + 1) * people]])[0]), level=level, delta=delta, seed=i
+        ).lower
+        for i in range(runs)
+    ]
+    assert np.sum(np.array(found) > exact) <= most_violations(runs, level)
+    if exact > 0:
+        # The same bounds refute a claim of half of it more often than chance allows.
+        assert np.sum(np.array(found) > exact / 2) > most_violations(runs, level)
+
+
+def test_both_directions_of_gamma_count() -> None:
+    """Two people may do what one person never does: reports that are kept are never unlike."""
+    rng = np.random.default_rng(5)
+    kept = np.repeat((rng.random((4000, 1, 1)) < 0.5).astype(np.uint8), 2, axis=1)
+    found = gamma_lower(*halves(from_bits([kept])[0]), level=0.99)
+    assert (found.outside.hits, found.outside.trials) == (0, 1000)
+    assert found.inside.trials == 500
+    assert found.inside.sampled == pytest.approx(0.5, abs=0.1)
+    assert found.lower > 3.5
 
 
 @pytest.mark.parametrize(

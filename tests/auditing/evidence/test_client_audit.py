@@ -4,6 +4,7 @@ Clients draw from the operating system, so these tests are random. A right clien
 at most `1 - level` = 1e-9 by its bounds and ALARM = 1e-6 by each sign test.
 """
 
+import dataclasses
 import hashlib
 import importlib.util
 import itertools
@@ -20,7 +21,7 @@ from untrackable import Bitwise, Deck, Fading, InnerProduct, Memoized, NoisyInne
 from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.auditing.evidence.report_streams import collect, from_bits
 from untrackable.auditing.evidence.sign_tests import ALARM, persistence, sharing
-from untrackable.display.client_audit_words import verdict
+from untrackable.display.client_audit_words import failed_check, verdict
 from untrackable.errors import AuditError
 from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
@@ -140,6 +141,85 @@ def test_a_weak_client_is_refuted() -> None:
     assert not honest.refuted
 
 
+def kept_noise(value: int) -> Callable[[], int]:
+    """A client with a kept number: nobody learns its value, and everybody recognises it."""
+    kept = COIN.getrandbits(20)
+    return lambda: kept + 0 * value
+
+
+def test_a_client_with_kept_noise_fails_a_check_and_a_deck_passes() -> None:
+    kept = audit_client(kept_noise, [0, 1], reports=10, clients=200)
+    assert kept.tracking.sampled == 1.0
+    assert (kept.refuted, kept.trackable, kept.failures) == (False, True, ("tracking",))
+    assert kept.as_dict()["check"] == {
+        "passed": False,
+        "failures": ["tracking"],
+        "tracking_limit": 0.1,
+        "false_alarm_upper": pytest.approx(0.01 + 2e-6),
+    }
+    assert any(sentence.startswith("CLIENTS CAN BE FOLLOWED: the tracking adv") for sentence in verdict(kept))
+    deck = Deck(bits=3, slots=10, eps_report=0.3)
+    passes = audit_client(deck.client, [0, 5], reports=10, clients=400, level=SURE)
+    assert passes.failures == ()
+    assert failed_check(passes) == ""
+    assert passes.as_dict()["check"]["passed"]
+    assert "A smaller one may have been missed" in verdict(passes)[-1]
+
+
+@pytest.mark.parametrize(
+    ("claims", "failures"),
+    [
+        ({"claimed_eps": 0.5}, ("tracking",)),
+        ({"claimed_advantage": 0.5}, ("advantage",)),
+        ({"claimed_advantage": 1.0}, ()),
+        ({"claimed_gamma": 1.0}, ("gamma",)),
+        ({"claimed_gamma": 1.0, "claimed_delta": 1.0}, ()),
+        ({"claimed_gamma": 50.0, "claimed_advantage": 0.2}, ("advantage",)),
+        ({"claimed_gamma": 0.0, "claimed_advantage": 0.0}, ("advantage", "gamma")),
+    ],
+)
+def test_claims_about_tracking_are_refuted(claims: dict[str, Any], failures: tuple[str, ...]) -> None:
+    found = audit_client(kept_noise, [0, 1], reports=4, clients=400, level=1 - 1e-6, **claims)
+    assert found.failures == failures
+    assert found.refuted == bool(set(failures) - {"tracking"})
+    assert sum("CLAIM REFUTED" in sentence for sentence in verdict(found)) == len(set(failures) - {"tracking"})
+    assert len(failed_check(found).split("; ")) == max(1, len(failures))
+    tests = len([name for name in claims if name != "claimed_delta"]) + ("claimed_eps" in claims)
+    assert found.false_alarm_upper == pytest.approx(tests * 1e-6 + 2e-6)
+
+
+def test_true_claims_about_tracking_are_not_refuted() -> None:
+    """With what is exactly true, and a client that keeps a bit; a little less is not refuted by chance either."""
+    mechanism = Bitwise(eps_state=1.0, eps_report=2.0)
+    worlds = mechanism.tracking(reports=10, split=5)
+    claims: dict[str, Any] = {"claimed_advantage": worlds.advantage().upper, "claimed_gamma": worlds.pure()}
+    found = audit_client(mechanism.client, [0, 1], reports=10, clients=1000, level=SURE, **claims)
+    assert found.failures == ()
+    little: dict[str, Any] = {
+        "claimed_advantage": 0.98 * worlds.advantage().lower,
+        "claimed_gamma": 0.98 * worlds.pure(),
+    }
+    assert audit_client(mechanism.client, [0, 1], reports=10, level=SURE, clients=1000, **little).failures == ()
+
+
+def test_nothing_links_reports_is_refuted_by_anything_that_persists() -> None:
+    """Four in ten clients are a little more often 1: the advantage is not shown to be positive, but it is not 0."""
+
+    def slightly(value: int) -> Callable[[], int]:
+        share = 0.5 + 0.12 * COIN.choice((-1, 1))
+        return lambda: int(COIN.random() < share)
+
+    found = audit_client(slightly, [0, 1], reports=40, clients=1000, level=1 - 1e-6, claimed_advantage=0.0)
+    assert found.persists
+    assert found.failures == ("advantage",)
+    assert (
+        "CLAIM REFUTED: the tracking advantage between the halves of 40 reports is above 0, because something"
+        in (" ".join(verdict(found)))
+    )
+    loose = dataclasses.replace(found, claimed_advantage=None, claimed_gamma=0.0, claimed_delta=0.9)
+    assert loose.refuted_by_persistence == ()
+
+
 def shared_by_neighbours(value: int, count: Any = itertools.count()) -> Callable[[], int]:  # noqa: B008
     source = np.random.default_rng(next(count) // 2)
     return lambda: value ^ bool(source.random() < 0.4)
@@ -244,6 +324,8 @@ def test_clients_that_cannot_be_audited(factory: Any, kind: type[Exception], mes
         ({"level": 1.0}, ValueError, "level"),
         ({"claimed_eps": -1.0}, ValueError, "claimed_eps"),
         ({"claimed_delta": 2.0}, ValueError, "claimed_delta"),
+        ({"claimed_advantage": 1.5}, ValueError, "claimed_advantage"),
+        ({"claimed_gamma": -1.0}, ValueError, "claimed_gamma"),
     ],
 )
 def test_bad_arguments(given: dict[str, Any], kind: type[Exception], message: str) -> None:

@@ -1,7 +1,9 @@
 """Files of reports: what is found in them, and what is wrong with them."""
 
 import csv
+import itertools
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
+from scipy.stats import binomtest
 
 from untrackable import Deck, InnerProduct, Memoized, RandomizedResponse, Rappor
 from untrackable.auditing.evidence.file_audit import audit_file
+from untrackable.auditing.evidence.people_sample import PeopleSample
+from untrackable.auditing.evidence.recorded_table import TwoWindows
 from untrackable.display.file_audit_words import verdict
 from untrackable.errors import AuditError
 from untrackable.mechanisms.interface import Mechanism
@@ -122,7 +127,10 @@ def test_sample_of_people_is_kept_whole(tmp_path: Path) -> None:
     found = audit_file(path, people=300)
     assert (found.pseudonyms, found.people, found.reports) == (300, 300, 1800)
     assert found.sampled
-    assert "uniform sample of 300 pseudonyms" in " ".join(verdict(found))
+    assert (
+        "Used were 1,800 of 5,400 rows, on average 6 for each of 300 people. There are 300 people in the uniform"
+        in (verdict(found)[0])
+    )
     assert audit_file(path, people=300, seed=1).tracking != found.tracking
     assert audit_file(path, people=300) == found
 
@@ -139,23 +147,138 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     assert peaks[1] < 1.5 * peaks[0]
 
 
+def by_day(path: Path, told: list[list[int]], **more: Callable[[int, int], Any]) -> Path:
+    """A Parquet file of one report a day from everyone. `more` makes further columns from person and day."""
+    cells = [(i, t) for t in range(len(told[0])) for i in range(len(told))]
+    columns = {name: [make(i, t) for i, t in cells] for name, make in more.items()}
+    users, days = [i for i, _ in cells], [t + 1 for _, t in cells]
+    pq.write_table(
+        pa.table({"user": users, "day": days, "report": [told[i][t] for i, t in cells], **columns}), path
+    )
+    return path
+
+
+def test_a_column_of_days_is_not_a_window_and_all_rows_are_used(tmp_path: Path) -> None:
+    """People who can be followed by 20 days of RAPPOR must not be cleared by comparing two of them."""
+    mechanism = Rappor(bloom_bits=16, hashes=2, f=0.5, p=0.5, q=0.75)
+    path = by_day(tmp_path / "a.parquet", simulated(mechanism, "x", 1000, 20))
+    found = audit_file(path)
+    assert found.tracking.lower > 0.2
+    assert (found.windows, found.columns.window, found.columns.round) == (None, None, "day")
+    assert (found.rows, found.reports, found.elsewhere, found.rounds) == (20_000, 20_000, 0, 20)
+    assert verdict(found)[0] == (
+        "Each person's reports were dealt at random into two halves, and the halves were compared. Used were "
+        "20,000 of 20,000 rows, on average 20 for each of 1,000 people. There are 1,000 people in the file, and "
+        "20 rounds (column day)."
+    )
+    assert "no column that says where reports were seen was used" in verdict(found)[2]
+    bare = audit_file(pq.read_table(path).select(["user", "report"]))
+    assert bare.tracking == found.tracking == audit_file(path, window="none").tracking
+    assert audit_file(path, mechanism=mechanism, value="x").tracking.lower > 0.3
+    # Named, the column is cut in two: numbers are in the order of their size.
+    named = audit_file(path, window="day")
+    assert named.windows == ("1 to 10 (10 values)", "11 to 20 (10 values)")
+    assert (named.reports, named.elsewhere) == (20_000, 0)
+    assert named.tracking.lower > 0.2
+    assert "the windows are rounds themselves (day)" in verdict(named)[2]
+    two = audit_file(path, window="day", windows=("1", "2"))
+    assert (two.tracking.lower, two.reports, two.elsewhere) == (0.0, 2000, 18_000)
+    assert verdict(two)[0].startswith(
+        "Reports with day 1 were compared with those with day 2. NOT USED: 18,000 rows in other windows. Used were"
+    )
+    assert "was found between these two windows" in verdict(two)[1]
+
+
+def test_a_window_by_itself_has_two_values(tmp_path: Path) -> None:
+    told = [[i] * 6 for i in range(100)]
+    places = {"place": lambda i, t: "abc"[(i + t) % 3], "network": lambda i, t: ("home", "work")[t % 2]}
+    found = audit_file(by_day(tmp_path / "a.parquet", told, **places))
+    assert (found.columns.window, found.windows) == ("network", ("home", "work"))
+    assert found.columns.passed_over is None
+    assert found.attendance_missing == "no round was seen in both windows"
+    three = by_day(tmp_path / "b.parquet", told, place=lambda i, t: "abc"[(i + t) % 3])
+    found = audit_file(three)
+    assert (found.windows, found.reports, found.columns.passed_over) == (None, 600, "place")
+    assert "--window-column place --windows A,B" in " ".join(verdict(found))
+    assert found.as_dict()["columns"]["passed_over"] == "place"
+    found = audit_file(three, windows=("c", "a"))
+    assert (found.columns.window, found.windows, found.elsewhere) == ("place", ("c", "a"), 200)
+    found = audit_file(three, window="place")
+    assert (found.windows, found.elsewhere, found.reports) == (("a", "b or c"), 0, 600)
+    assert found.attendance is not None
+    one = by_day(tmp_path / "c.parquet", told, place=lambda i, t: "here")
+    assert audit_file(one).windows is None
+    with pytest.raises(AuditError, match="all rows are in one window"):
+        audit_file(one, window="place")
+    # A place that is missing is no reason to leave out a row if places are not used.
+    gaps = by_day(tmp_path / "d.parquet", told, place=lambda i, t: None if i == 1 else "abc"[t % 3])
+    assert audit_file(gaps).malformed == 0
+    assert audit_file(gaps, window="place").malformed == 6
+
+
+def test_values_are_cut_in_order_where_the_smaller_part_has_most_rows() -> None:
+    rows = Counter({"10": 5, "9": 1, "2": 3, "1e1": 0, "30": 1})
+    assert TwoWindows.of(rows, None) == TwoWindows(first=("2", "9"), second=("10", "1e1", "30"))
+    days = Counter({"2026-02-01": 1, "2025-12-31": 1, "2026-01-05": 9})
+    assert TwoWindows.of(days, None).names == ("2025-12-31", "2026-01-05 or 2026-02-01")
+    names = TwoWindows.of(Counter({f"{i:02}": 1 for i in range(2000)}), None).names
+    assert names == ("00 to 999 (1,000 values)", "1000 to 1999 (1,000 values)")
+    for counts in itertools.product((1, 2, 5), repeat=4):
+        cut = len(TwoWindows.of(Counter(dict(zip("abcd", counts, strict=True))), None).first)
+        smaller = [min(sum(counts[:at]), sum(counts[at:])) for at in range(1, 4)]
+        assert smaller[cut - 1] == max(smaller)
+    with pytest.raises(AuditError, match="no row says which window"):
+        TwoWindows.of(Counter(), None)
+
+
+def test_reports_are_dealt_by_coins_and_evenly(tmp_path: Path) -> None:
+    """A card that comes back after four rounds would always be in the same half if reports were dealt in turn."""
+    rng = np.random.default_rng(3)
+    cards = rng.integers(0, 1 << 30, (400, 4))
+    path = by_day(tmp_path / "a.parquet", np.concatenate([cards, cards], axis=1).tolist())
+    assert audit_file(path).tracking.lower > 0.5
+    assert audit_file(path).tracking != audit_file(path, seed=1).tracking
+    sample = PeopleSample(2000, width=4, seed=1, keep_raw=True)
+    for _ in range(5):
+        for who in range(2000):
+            sample.add(str(who).encode(), None, who % 16)
+    counts = Counter((first.count, second.count) for first, second in sample.in_both_windows())
+    assert counts.keys() == {(2, 3), (3, 2)}
+    assert binomtest(counts[2, 3], 2000).pvalue > 1e-9
+
+
+def test_nobody_is_cleared_by_a_comparison_that_could_not_find_anything(tmp_path: Path) -> None:
+    deck = Deck(bits=8, slots=8, eps_report=0.5)
+    for people, words in ((16, "not even an attack that is always right"), (100, "There are only few people")):
+        found = audit_file(by_day(tmp_path / "a.parquet", simulated(deck, 3, people, 8)))
+        assert found.tracking.weak
+        assert verdict(found)[1].startswith(f"NOT DECIDED: {people} people are too few to say")
+        assert words in verdict(found)[1]
+        assert "too few" in repr(found)
+    enough = audit_file(by_day(tmp_path / "b.parquet", simulated(deck, 3, 1000, 8)))
+    assert verdict(enough)[1].startswith("No way to follow the people in this file")
+    assert (
+        "If this attack had an advantage of 0.334 or more (upper), it would have been found" in verdict(enough)[1]
+    )
+    assert "no way to follow 1,000 people" in repr(enough)
+
+
 def test_windows(tmp_path: Path) -> None:
     rows = [
         (f"u{i % 50}", day, i % 50) for i in range(200) for day in ("mon", "tue", "wed") if day != "mon" or i % 2
     ]
     path = write_csv(tmp_path / "a.csv", ["user", "day", "report"], rows)
-    found = audit_file(path)
-    assert found.windows == ("tue", "wed")
-    assert found.elsewhere == 100
-    assert "100 rows are in other windows" in " ".join(verdict(found))
-    assert audit_file(path, windows=("mon", "wed")).elsewhere == 200
+    assert audit_file(path, window="day", windows=("mon", "wed")).elsewhere == 200
     with pytest.raises(AuditError, match="no rows in the window 'sun'"):
-        audit_file(path, windows=("mon", "sun"))
+        audit_file(path, window="day", windows=("mon", "sun"))
     with pytest.raises(ValueError, match="must differ"):
-        audit_file(path, windows=("mon", "mon"))
-    bare = write_csv(tmp_path / "b.csv", ["user", "report"], ((who, told) for who, _, told in rows))
-    with pytest.raises(ValueError, match="no column of windows: its columns are user, report"):
-        audit_file(bare, windows=("mon", "tue"))
+        audit_file(path, window="day", windows=("mon", "mon"))
+    with pytest.raises(
+        ValueError, match=r"the file has no column of windows .usually window, .* are user, day, report"
+    ):
+        audit_file(path, windows=("mon", "tue"))
+    with pytest.raises(ValueError, match="no column of windows is to be used"):
+        audit_file(path, window="none", windows=("mon", "tue"))
 
 
 HIDDEN = "9d41c0de"
@@ -234,8 +357,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     files = {
         "empty.csv": (b"", "is empty"),
         "header.csv": (b"user,report\n", "no row can be used"),
-        "windows.csv": (b"user,day,report\n", "no row says which window it is in"),
-        "one.csv": (b"user,day,report\na,mon,1\n", "all rows are in one window"),
         "junk.bin": (bytes(range(256)) * 9, "must be Parquet, Arrow or CSV"),
         "line.txt": (b"no line ends here", "must be Parquet, Arrow or CSV"),
         "junk.parquet": (b"user,report\na,1\n", "although its name says so"),

@@ -72,10 +72,14 @@ def test_people_who_answer_one_round_in_twenty_are_not(tmp_path: Path) -> None:
     assert found.attendance.matched.lower < 2 / 600
     assert found.attendance.matched.sampled < 0.02
     assert "but nobody is found by it in a crowd. Of 600 people" in " ".join(verdict(found))
-    longer = audit_file(write(tmp_path / "b.csv", Attendance(Fraction(1, 20)), people=600, rounds=20))
-    assert longer.attendance is not None
-    assert longer.attendance.tracking.lower == 0.0
-    assert "By attendance alone, in 20 rounds, no way to follow people was found" in " ".join(verdict(longer))
+    for people, words in (
+        (600, "it is NOT DECIDED whether people can be followed"),
+        (4000, "no way to follow people"),
+    ):
+        short = audit_file(write(tmp_path / "b.csv", Attendance(Fraction(1, 20)), people=people, rounds=20))
+        assert short.attendance is not None
+        assert short.attendance.tracking.lower == 0.0
+        assert f"By attendance alone, in 20 rounds, {words}" in " ".join(verdict(short))
 
 
 def test_nobody_is_accused_more_often_than_stated() -> None:
@@ -190,15 +194,17 @@ def test_files_without_what_attendance_needs(tmp_path: Path) -> None:
     )
     assert bare.as_dict()["attendance"] is None
     alone = lines(tmp_path / "c.csv", "user,round,report", [(u, t, r) for u, _, t, r in rows])
-    assert "no column of windows" in " ".join(verdict(audit_file(alone)))
-    with pytest.raises(AuditError, match="rounds are of use only beside a window column"):
-        audit_file(alone, round="round")
+    for told in (audit_file(alone), audit_file(alone, round="round")):
+        assert "no column that says where reports were seen was used" in " ".join(verdict(told))
+        assert "8 rounds (column round)" in verdict(told)[0]
     with pytest.raises(
         AuditError, match="no column of rounds called moon: its columns are user, place, week, report"
     ):
         audit_file(tmp_path / "a.csv", round="moon")
-    by_day = audit_file(lines(tmp_path / "d.csv", "user,day,report", [(u, w, r) for u, w, _, r in rows]))
-    assert "no column of rounds" in by_day.attendance_missing
+    days = lines(tmp_path / "d.csv", "user,day,report", [(u, w, r) for u, w, _, r in rows])
+    assert audit_file(days, window="day").attendance_missing == (
+        "the windows are rounds themselves (day), so no round was seen in both"
+    )
     gaps = [(u, w, "" if i == 7 else i % 9, r) for i, (u, w, _, r) in enumerate(rows)]
     told = audit_file(lines(tmp_path / "e.csv", "user,place,round,report", gaps))
     assert told.examples == ((9, "the round is missing"),)

@@ -9,10 +9,12 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from untrackable import checks
 from untrackable.auditing.confidence import Share, lower_bound, upper_bound
@@ -23,6 +25,18 @@ from untrackable.errors import AuditError
 
 FEWEST_PEOPLE = 16
 """With fewer people, there are too few to choose an attack, or too few to try it on."""
+
+TRACKING_LIMIT = 0.1
+"""A check fails if people are certainly followed with a larger advantage, unless something else was claimed."""
+
+POWER = 0.99
+"""An attack that is said to be found is found with at least this probability."""
+
+WEAK = 0.5
+"""A comparison that may miss a larger advantage than this one is too weak to say that nobody can be followed."""
+
+_CELLS = 100
+"""Rates of false alarms are looked at in this many intervals. More of them make `smallest_found` sharper."""
 
 FloatArray = NDArray[np.float64]
 
@@ -57,9 +71,52 @@ class Advantage:
             different=Share.of(alarms, different.size, level),
         )
 
+    @property
+    def found_from(self) -> float | None:
+        """If the attack has this advantage or more, so many pairs show it; None if they never do. See POWER."""
+        return smallest_found(self.same.trials, self.different.trials, self.level)
+
+    @property
+    def weak(self) -> bool:
+        """Whether there are too few pairs to say anything if nothing was found."""
+        return self.found_from is None or self.found_from > WEAK
+
     def as_dict(self) -> dict[str, Any]:
         """The bound as JSON data."""
-        return {**asdict(self), "same": self.same._asdict(), "different": self.different._asdict()}
+        shares = {"same": self.same._asdict(), "different": self.different._asdict()}
+        return {**asdict(self), **shares, "found_from_upper": self.found_from}
+
+
+@lru_cache(maxsize=256)
+def smallest_found(same: int, different: int, level: float) -> float | None:
+    """An advantage from which on `Advantage.of` gives a positive `lower` with probability at least POWER (upper).
+
+    It holds for every rate of false alarms f. More hits and fewer false alarms never make the bound smaller. So for
+    f in an interval, the probability is at least that with hits at its left end and false alarms at its right end.
+    The result is None if there are too few pairs even for a perfect attack.
+    """
+    error = (1 - level) / 2
+    least = lower_bound(np.arange(same + 1), same, error)
+    most = upper_bound(np.arange(different + 1), different, error)
+    needed = np.searchsorted(least, most, side="right")
+
+    def found(advantage: float) -> bool:
+        for cell in range(math.floor((1 - advantage) * _CELLS) + 1):
+            rate = min((cell + 1) / _CELLS, 1 - advantage)
+            few, many = (int(binom.ppf(tail, different, rate)) for tail in (1e-9, 1 - 1e-9))
+            alarms = np.arange(max(0, few), many + 1)
+            hits = binom.sf(needed[alarms] - 1, same, min(1.0, cell / _CELLS + advantage))
+            if binom.pmf(alarms, different, rate) @ hits < POWER:
+                return False
+        return True
+
+    if not found(1.0):
+        return None
+    low, high = 0.0, 1.0
+    while high - low > 1 / 1024:
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
 
 
 class People(Protocol):
@@ -127,22 +184,25 @@ def disjoint_pairs(people: Index) -> tuple[Index, Index, Index]:
 def _threshold(
     similarity: Score[Seen], first: Seen, second: Seen, level: float, trials: int
 ) -> tuple[float, float]:
-    """The bound to expect from `trials` pairs of one person, and the threshold that gives it.
-
-    Here pairs of two people may overlap: everyone is paired with the next few. Only the choice depends on them, and
-    not the bound.
-    """
-    people = first.counts.size
-    everyone = np.arange(people)
-    same = similarity(first, second)
-    shifts = [np.roll(everyone, shift) for shift in range(1, min(5, people))]
-    different = np.concatenate([similarity(first, second.take(shift)) for shift in shifts])
+    """The bound to expect from `trials` pairs of one person, and the threshold that gives it."""
+    same, different = _pair_scores(similarity, first, second)
     cuts = _cuts(same)
     tpr, fpr = _at_least(same, cuts), _at_least(different, cuts)
     error = (1 - level) / 2
     bounds = lower_bound(tpr * trials, trials, error) - upper_bound(fpr * trials / 2, trials / 2, error)
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(cuts[best])
+
+
+def _pair_scores(similarity: Score[Seen], first: Seen, second: Seen) -> tuple[FloatArray, FloatArray]:
+    """The scores of pairs of one person and of two people, to choose an attack.
+
+    Here pairs of two people may overlap: everyone is paired with the next few. Only the choice depends on them, and
+    not the bound.
+    """
+    people = first.counts.size
+    shifts = [np.roll(np.arange(people), shift) for shift in range(1, min(5, people))]
+    return similarity(first, second), np.concatenate([similarity(first, second.take(shift)) for shift in shifts])
 
 
 def _cuts(scores: FloatArray) -> FloatArray:
@@ -162,12 +222,13 @@ def _at_least(scores: FloatArray, cuts: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epsilon:
-    """A lower bound on eps at `delta`, from one event: `lower` holds with confidence `level`.
+class LossBound:
+    """A lower bound on eps (or gamma) at `delta`, from one event: `lower` holds with confidence `level`.
 
-    `inside` is how often the event happened with clients of one value, `outside` with clients of the other. The
-    event is that the score called `score` is large. `sampled` is the log of the observed ratio. It is infinite if
-    the event never happened with the other value.
+    `inside` is how often the event happened with clients of one value, `outside` with clients of the other (for
+    gamma: with the reports of one client, and with those of two). The event is that the score called `score` is
+    large, or for gamma perhaps small. `sampled` is the log of the observed ratio. It is infinite if the event never
+    happened outside.
     """
 
     score: str
@@ -183,15 +244,40 @@ class Epsilon:
         return {**asdict(self), "inside": self.inside._asdict(), "outside": self.outside._asdict()}
 
 
+def gamma_lower(
+    first: Window, second: Window, *, level: float = 0.99, delta: float = 0.0, seed: int = 0
+) -> LossBound:
+    """A lower bound on gamma of (gamma, delta) untrackable, with the people and pairs of `advantage_lower`.
+
+    It means P(event | one) ≤ e^gamma·P(event | two) + delta, and the same with one and two exchanged. So a score
+    that is large with one person counts, and also one that is small with two people.
+    """
+    level = checks.open_probability("level", level)
+    delta = checks.probability("delta", delta)
+    fit, choose, test = held_out_parts(first.counts.size, seed)
+    same, left, right = disjoint_pairs(test)
+    known = similarities(first.take(fit), second.take(fit))
+    chosen: list[tuple[float, float, str, bool]] = []
+    for name, similarity in known.items():
+        one, two = _pair_scores(similarity, first.take(choose), second.take(choose))
+        alike = _event(one, two, (same.size, left.size), level, delta)
+        unlike = _event(-two, -one, (left.size, same.size), level, delta)
+        chosen += [(*alike, name, True), (*unlike, name, False)]
+    _, cut, name, large = max(chosen)
+    one, two = (known[name](first.take(a), second.take(b)) for a, b in ((same, same), (left, right)))
+    inside, outside = (one >= cut, two >= cut) if large else (-two >= cut, -one >= cut)
+    return _bound(name, inside, outside, level, delta)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueLeak:
     """How much reports reveal about the value: a bound on eps, and the share of held-out values guessed right."""
 
-    eps: Epsilon
+    eps: LossBound
     recovered: Share
 
 
-def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> Epsilon:
+def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> LossBound:
     """A lower bound on eps from clients of two or more values, by the two values that differ most.
 
     (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, and so
@@ -227,7 +313,7 @@ def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float 
     }
     guesser = known[max(right, key=lambda name: right[name])]
     _, cut, name, a, b = max(
-        (*_event(_ratio(scores[a], a, b), _ratio(scores[b], a, b), trials, level, delta), name, a, b)
+        (*_event(_ratio(scores[a], a, b), _ratio(scores[b], a, b), (trials, trials), level, delta), name, a, b)
         for name, scores in tables.items()
         for a, b in itertools.permutations(range(len(samples)), 2)
     )
@@ -239,13 +325,15 @@ def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float 
     return ValueLeak(eps=_bound(name, inside, outside, level, delta), recovered=recovered)
 
 
-def _bound(name: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], level: float, delta: float) -> Epsilon:
+def _bound(
+    name: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], level: float, delta: float
+) -> LossBound:
     hits, alarms, error = int(inside.sum()), int(outside.sum()), (1 - level) / 2
     least = float(lower_bound(hits, inside.size, error)) - delta
     most = float(upper_bound(alarms, outside.size, error))
     share = hits / inside.size - delta
     seen = -math.inf if share <= 0 else math.log(share * outside.size / alarms) if alarms else math.inf
-    return Epsilon(
+    return LossBound(
         score=name,
         level=level,
         delta=delta,
@@ -266,12 +354,14 @@ def _guess(table: FloatArray, rng: np.random.Generator) -> Index:
     return np.asarray(np.argmax(best * rng.random(table.shape), axis=1), dtype=np.int64)
 
 
-def _event(inside: FloatArray, outside: FloatArray, trials: int, level: float, delta: float) -> tuple[float, float]:
-    """The bound to expect from the best event {score ≥ cut} with `trials` clients of each value, and the cut."""
+def _event(
+    inside: FloatArray, outside: FloatArray, trials: tuple[int, int], level: float, delta: float
+) -> tuple[float, float]:
+    """The bound to expect from the best event {score ≥ cut} with so many trials inside and outside, and the cut."""
     cuts = _cuts(inside)
     error = (1 - level) / 2
-    least = lower_bound(_at_least(inside, cuts) * trials, trials, error) - delta
-    most = upper_bound(_at_least(outside, cuts) * trials, trials, error)
+    least = lower_bound(_at_least(inside, cuts) * trials[0], trials[0], error) - delta
+    most = upper_bound(_at_least(outside, cuts) * trials[1], trials[1], error)
     bounds = np.log(np.maximum(least, 1e-300) / most)
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(cuts[best])

@@ -10,13 +10,15 @@ from untrackable import checks
 from untrackable.auditing.confidence import Share
 from untrackable.auditing.evidence.attack_bounds import (
     FEWEST_PEOPLE,
+    TRACKING_LIMIT,
     Advantage,
-    Epsilon,
+    LossBound,
     advantage_lower,
+    gamma_lower,
     value_leak,
 )
 from untrackable.auditing.evidence.report_streams import Factory, Streams, collect
-from untrackable.auditing.evidence.sign_tests import SignTest, identical, persistence, sharing
+from untrackable.auditing.evidence.sign_tests import ALARM, SignTest, identical, persistence, sharing
 from untrackable.auditing.evidence.similarities import halves
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress
@@ -26,9 +28,9 @@ from untrackable.progress import Progress
 class ClientAudit(NotebookTable):
     """The result of `audit_client`. Each bound is a lower bound and holds with confidence `level`.
 
-    `eps` is about all reports of a client, `eps_one` about its first. `tracking` compares the first half of its
-    reports with the second. `recovered` and `recovered_one` are the shares of held-out clients whose value was
-    guessed right, from all reports and from the first.
+    `eps` is about all reports of a client, `eps_one` about its first. `tracking` and `gamma` compare the first half
+    of its reports with the second. `recovered` and `recovered_one` are the shares of held-out clients whose value
+    was guessed right, from all reports and from the first.
     """
 
     values: int
@@ -38,8 +40,11 @@ class ClientAudit(NotebookTable):
     claimed_eps: float | None
     claimed_eps_one: float | None
     claimed_delta: float
-    eps: Epsilon
-    eps_one: Epsilon
+    claimed_advantage: float | None
+    claimed_gamma: float | None
+    eps: LossBound
+    eps_one: LossBound
+    gamma: LossBound
     tracking: Advantage
     recovered: Share
     recovered_one: Share
@@ -48,9 +53,54 @@ class ClientAudit(NotebookTable):
     identical: bool
 
     @property
+    def refuted_claims(self) -> tuple[str, ...]:
+        """The claims that are certainly wrong: eps, eps_one, advantage, gamma.
+
+        The bound that was found is larger than the claim. A claim that nothing at all links reports is also wrong
+        if something persists.
+        """
+        above = [name for name, found, claimed in self._claims() if claimed is not None and found > claimed]
+        return tuple(name for name, *_ in self._claims() if name in above or name in self.refuted_by_persistence)
+
+    @property
+    def refuted_by_persistence(self) -> tuple[str, ...]:
+        """The claims of a tracking advantage of 0, or of gamma = 0 with delta = 0, if something persists."""
+        nothing = {"advantage": self.claimed_advantage, "gamma": self.claimed_gamma}
+        if self.claimed_delta > 0:
+            del nothing["gamma"]
+        return tuple(name for name, claimed in nothing.items() if claimed == 0 and self.persists)
+
+    @property
     def refuted(self) -> bool:
-        """Whether a claimed eps, of all reports or of one, is below the bound that was found."""
-        return _above(self.eps.lower, self.claimed_eps) or _above(self.eps_one.lower, self.claimed_eps_one)
+        """Whether any claim is refuted."""
+        return bool(self.refuted_claims)
+
+    @property
+    def trackable(self) -> bool:
+        """Whether nothing was claimed about tracking, and the advantage is certainly above TRACKING_LIMIT."""
+        unclaimed = self.claimed_advantage is None and self.claimed_gamma is None
+        return unclaimed and self.tracking.lower > TRACKING_LIMIT
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why the client fails a check: refuted claims, tracking, shared_randomness. Empty if it passes."""
+        also = {"tracking": self.trackable, "shared_randomness": self.shares_randomness}
+        return self.refuted_claims + tuple(name for name, failed in also.items() if failed)
+
+    @property
+    def false_alarm_upper(self) -> float:
+        """A client whose claims are true, or that nobody follows, fails a check at most with this probability."""
+        claims = [name for name, _, claimed in self._claims() if claimed is not None]
+        tests = len(claims) + (self.claimed_advantage is None and self.claimed_gamma is None)
+        return min(1.0, tests * (1 - self.level) + 2 * ALARM)
+
+    def _claims(self) -> tuple[tuple[str, float, float | None], ...]:
+        return (
+            ("eps", self.eps.lower, self.claimed_eps),
+            ("eps_one", self.eps_one.lower, self.claimed_eps_one),
+            ("advantage", self.tracking.lower, self.claimed_advantage),
+            ("gamma", self.gamma.lower, self.claimed_gamma),
+        )
 
     @property
     def chance(self) -> float:
@@ -82,12 +132,22 @@ class ClientAudit(NotebookTable):
             "claimed_eps": self.claimed_eps,
             "claimed_eps_one": self.claimed_eps_one,
             "claimed_delta": self.claimed_delta,
+            "claimed_advantage": self.claimed_advantage,
+            "claimed_gamma": self.claimed_gamma,
             "refuted": self.refuted,
+            "check": {
+                "passed": not self.failures,
+                "failures": list(self.failures),
+                "tracking_limit": TRACKING_LIMIT,
+                "false_alarm_upper": self.false_alarm_upper,
+            },
             "eps_lower": self.eps.lower,
             "eps_one_lower": self.eps_one.lower,
+            "gamma_lower": self.gamma.lower,
             "advantage_lower": self.tracking.lower,
             "eps": self.eps.as_dict(),
             "eps_one": self.eps_one.as_dict(),
+            "gamma": self.gamma.as_dict(),
             "tracking": self.tracking.as_dict(),
             "recovered": self.recovered._asdict(),
             "recovered_one": self.recovered_one._asdict(),
@@ -101,10 +161,6 @@ class ClientAudit(NotebookTable):
         }
 
 
-def _above(found: float, claimed: float | None) -> bool:
-    return claimed is not None and found > claimed
-
-
 def audit_client(
     factory: Factory,
     values: Sequence[Any],
@@ -113,6 +169,8 @@ def audit_client(
     claimed_eps: float | None = None,
     claimed_eps_one: float | None = None,
     claimed_delta: float = 0.0,
+    claimed_advantage: float | None = None,
+    claimed_gamma: float | None = None,
     clients: int = 2000,
     level: float = 0.99,
     seed: int = 0,
@@ -122,8 +180,10 @@ def audit_client(
 
     A client is a function that returns one report after another, or an object with `.report(round)`, which is
     called for rounds 1, 2, …. `clients` is the number of clients for each value. `claimed_eps` is about all
-    `reports` together, `claimed_eps_one` about one. `seed` decides which clients are held out, not what clients
-    send. The bounds assume that clients are independent, which is tested too.
+    `reports` together, `claimed_eps_one` about one. `claimed_advantage` and `claimed_gamma` are about tracking: can
+    two halves of one client's reports be told from halves of two clients? `claimed_delta` belongs to each eps and
+    to gamma. `failures` of the result says whether the client fails a check, and why. `seed` decides which clients
+    are held out, not what clients send. The bounds assume that clients are independent, which is tested too.
     """
     if not callable(factory):
         raise TypeError(f"factory must be callable, not {type(factory).__name__}")
@@ -135,10 +195,16 @@ def audit_client(
     clients = checks.integer("clients", clients, low=4 * FEWEST_PEOPLE)
     level = checks.open_probability("level", level)
     delta = checks.probability("claimed_delta", claimed_delta)
-    claimed, claimed_one = (
+    claimed, claimed_one, gamma = (
         None if given is None else checks.non_negative(name, given)
-        for name, given in (("claimed_eps", claimed_eps), ("claimed_eps_one", claimed_eps_one))
+        for name, given in (
+            ("claimed_eps", claimed_eps),
+            ("claimed_eps_one", claimed_eps_one),
+            ("claimed_gamma", claimed_gamma),
+        )
     )
+    if claimed_advantage is not None:
+        claimed_advantage = checks.probability("claimed_advantage", claimed_advantage)
     rng = np.random.default_rng(checks.integer("seed", seed, low=0))
     samples = collect(factory, values, clients, reports, progress)
     if progress is not None:
@@ -147,6 +213,7 @@ def audit_client(
         value_leak(taken, level=level, delta=delta, seed=seed)
         for taken in (samples, [sample.between(0, 1) for sample in samples])
     )
+    tracking, loss = _tracking(samples, level, delta, seed)
     return ClientAudit(
         values=len(values),
         clients=clients,
@@ -155,9 +222,12 @@ def audit_client(
         claimed_eps=claimed,
         claimed_eps_one=claimed_one,
         claimed_delta=delta,
+        claimed_advantage=claimed_advantage,
+        claimed_gamma=gamma,
         eps=every.eps,
         eps_one=one.eps,
-        tracking=_tracking(samples, level, seed),
+        gamma=loss,
+        tracking=tracking,
         recovered=every.recovered,
         recovered_one=one.recovered,
         persistence=persistence(samples, rng),
@@ -166,8 +236,13 @@ def audit_client(
     )
 
 
-def _tracking(samples: Sequence[Streams], level: float, seed: int) -> Advantage:
-    """The largest bound over all values. Each has a higher level, so all bounds hold together at this level."""
+def _tracking(samples: Sequence[Streams], level: float, delta: float, seed: int) -> tuple[Advantage, LossBound]:
+    """The largest bounds over all values. Each has a higher level, so that of all values holds at this level."""
     each = 1 - (1 - level) / len(samples)
-    found = [advantage_lower(*halves(sample), level=each, seed=seed) for sample in samples]
-    return max(found, key=lambda advantage: (advantage.lower, advantage.sampled))
+    windows = [halves(sample) for sample in samples]
+    found = [advantage_lower(*two, level=each, seed=seed) for two in windows]
+    losses = [gamma_lower(*two, level=each, delta=delta, seed=seed) for two in windows]
+    return (
+        max(found, key=lambda advantage: (advantage.lower, advantage.sampled)),
+        max(losses, key=lambda loss: (loss.lower, loss.sampled)),
+    )

@@ -3,14 +3,20 @@
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.auditing.evidence.attack_bounds import FEWEST_PEOPLE, Advantage, advantage_lower, disjoint_pairs
+from untrackable.auditing.evidence.attack_bounds import (
+    FEWEST_PEOPLE,
+    TRACKING_LIMIT,
+    Advantage,
+    advantage_lower,
+    disjoint_pairs,
+)
 from untrackable.auditing.evidence.people_sample import BothWindows, PeopleSample, arrays, windows
 from untrackable.auditing.evidence.recorded_attendance import (
     MOST_ROUNDS,
@@ -20,11 +26,20 @@ from untrackable.auditing.evidence.recorded_attendance import (
     round_label,
 )
 from untrackable.auditing.evidence.recorded_format import FORMATS, FormatName, RecordedFormat, UnreadableReport
-from untrackable.auditing.evidence.recorded_table import ROUNDS, RecordedColumns, find_columns, open_recorded
+from untrackable.auditing.evidence.recorded_table import (
+    MOST_WINDOWS,
+    ROUNDS,
+    WINDOWS,
+    RecordedColumns,
+    TwoWindows,
+    find_columns,
+    has_two_values,
+    missing,
+    open_recorded,
+)
 from untrackable.errors import AuditError
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress
-from untrackable.reports.column_names import column_words
 from untrackable.reports.table import CellBatch, CellTable, Source
 
 SHOWN = 5
@@ -32,8 +47,6 @@ SHOWN = 5
 
 _SAMPLE = 1000
 """The format is guessed from this many reports."""
-_MOST_WINDOWS = 100_000
-"""A file with more windows is refused, since counting them takes memory."""
 _BLOCK = 64
 """A mechanism scores this many people against this many at a time, although only the diagonal is used."""
 
@@ -55,7 +68,9 @@ class FileAudit(NotebookTable):
 
     Of `rows` data rows, `malformed` were left out, and `elsewhere` were in other windows. `examples` has the first
     few malformed rows: their line or row number, and what is wrong. `people` is the number of people with reports
-    in both windows, and `reports` the number of their reports. `sampled` says whether the `pseudonyms` that were
+    in both windows, and `reports` the number of their reports: these were used. `windows` has the two windows in
+    words; if it is None, each person's reports were dealt into two halves. `rounds` counts the rounds that were
+    seen, up to one more than MOST_ROUNDS, if the file has any. `sampled` says whether the `pseudonyms` that were
     looked at are a uniform sample of those in the file. `tracking` is by what the reports say, `attendance` by the
     rounds in which people were seen; if it is None, `attendance_missing` says why.
     """
@@ -70,13 +85,31 @@ class FileAudit(NotebookTable):
     sampled: bool
     people: int
     reports: int
+    columns: RecordedColumns
     windows: tuple[str, str] | None
+    rounds: int | None
     format: str
     level: float
     mechanism: str | None
+    claimed_advantage: float | None
     tracking: Advantage
     attendance: RecordedAttendance | None
     attendance_missing: str
+
+    @property
+    def limit(self) -> float:
+        """A check fails if an advantage is certainly larger: than what was claimed, or else than TRACKING_LIMIT."""
+        return TRACKING_LIMIT if self.claimed_advantage is None else self.claimed_advantage
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """By what people are certainly followed better than `limit`: reports, attendance. Or nothing."""
+        return tuple(name for name, found in self.attacks.items() if found.lower > self.limit)
+
+    @property
+    def false_alarm_upper(self) -> float:
+        """If people are followed no better than `limit`, a check fails at most with this probability."""
+        return min(1.0, len(self.attacks) * (1 - self.level))
 
     @property
     def attacks(self) -> dict[str, Advantage]:
@@ -96,10 +129,19 @@ class FileAudit(NotebookTable):
             "pseudonyms_are_a_sample": self.sampled,
             "people": self.people,
             "reports": self.reports,
+            "rounds": self.rounds,
+            "columns": asdict(self.columns),
             "windows": self.windows,
             "format": self.format,
             "level": self.level,
             "mechanism": self.mechanism,
+            "claimed_advantage": self.claimed_advantage,
+            "check": {
+                "passed": not self.failures,
+                "failures": list(self.failures),
+                "tracking_limit": self.limit,
+                "false_alarm_upper": self.false_alarm_upper,
+            },
             "advantage_lower": self.tracking.lower,
             "advantage_sampled": self.tracking.sampled,
             "tracking": self.tracking.as_dict(),
@@ -122,15 +164,22 @@ def audit_file(
     seed: int = 0,
     mechanism: LinkingMechanism | None = None,
     value: Any = None,
+    claimed_advantage: float | None = None,
     progress: Progress | None = None,
 ) -> FileAudit:
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
     In place of a file, anything does that gives Arrow data, such as a DuckDB query or a Polars data frame.
+    `window` names the column that says where or when reports were seen. If it has more than two values, the first
+    ones are compared with the last ones, or the two of `windows`. Without `window`, a column with a usual name is
+    taken if it has exactly two values. If there is none, or `window` is "none", each person's reports are dealt
+    into two halves at random.
+
     With a `mechanism` and the `value` that everyone is assumed to hold, the attack uses the mechanism's likelihood
     ratio, and says "one person" if it is above 1. If the file says in which round (or when) a report was seen,
-    people are also followed by attendance alone. Memory grows with `people`, the largest number of people to look
-    at, and not with the rows. `seed` decides which people are sampled and which are held out.
+    people are also followed by attendance alone. `failures` of the result says whether people are certainly
+    followed better than `claimed_advantage`. Memory grows with `people`, the largest number of people to look at,
+    and not with the rows. `seed` decides which people are sampled, how reports are dealt, and who is held out.
     """
     checks.choice("format", format, FORMATS)
     level = checks.open_probability("level", level)
@@ -138,15 +187,17 @@ def audit_file(
     seed = checks.integer("seed", seed, low=0, high=(1 << 64) - 1)
     if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
         raise TypeError(f"mechanism must have a method link_scores, {type(mechanism).__name__} has none")
+    if claimed_advantage is not None:
+        claimed_advantage = checks.probability("claimed_advantage", claimed_advantage)
     table = open_recorded(path)
-    columns = find_columns(table, pseudonym, window, report, round)
+
+    def two_values(column: str) -> bool:
+        return has_two_values((row[0] for batch in table.cells([column]) for row in batch.rows if row), column)
+
+    columns = find_columns(table, pseudonym, window, report, round, windows, two_values)
     reading = _Reading(table, columns, format, mechanism, progress)
-    if columns.window is not None:
-        windows = reading.two_windows(windows)
-    elif windows is not None:
-        there = column_words(table.columns, shown=table.names_may_be_shown)
-        raise ValueError(f"windows were given, but the file has no column of windows: {there}")
-    found = reading.collect(windows, people, seed)
+    two = None if columns.window is None else reading.two_windows(columns.window, windows)
+    found = reading.collect(two, people, seed)
     both = found.in_both_windows()
     if len(both) < FEWEST_PEOPLE:
         raise AuditError(
@@ -168,10 +219,13 @@ def audit_file(
         sampled=found.dropped,
         people=len(both),
         reports=sum(window.count for person in both for window in person),
-        windows=windows,
+        columns=columns,
+        windows=None if two is None else two.names,
+        rounds=None if columns.round is None else len(reading.rounds),
         format=reading.format.name,
         level=level,
         mechanism=None if mechanism is None else repr(mechanism),
+        claimed_advantage=claimed_advantage,
         tracking=tracking,
         attendance=attendance,
         attendance_missing=missing,
@@ -198,35 +252,23 @@ class _Reading:
         self.rounds: dict[str, int] = {}
         """The rounds that were seen, numbered; one more than `MOST_ROUNDS` if there are too many."""
 
-    def two_windows(self, asked: tuple[str, str] | None) -> tuple[str, str]:
-        """The two windows that were asked for, or the two with the most rows."""
+    def two_windows(self, column: str, asked: tuple[str, str] | None) -> TwoWindows:
+        """The two windows that were asked for, or all values of the column in two parts."""
         counts: Counter[str] = Counter()
-        for batch in self._batches("counting windows", [str(self._columns.window)]):
-            counts.update(str(cells[0]) for cells in batch.rows if cells and not _missing(cells[0]))
-            if len(counts) > _MOST_WINDOWS:
-                raise AuditError(f"the window column must have at most {_MOST_WINDOWS:,} different windows")
-        if asked is not None:
-            for window in asked:
-                if window not in counts:
-                    raise AuditError(f"there are no rows in the window {window!r}")
-            if asked[0] == asked[1]:
-                raise ValueError("the two windows must differ")
-            return asked
-        if not counts:
-            raise AuditError("no row says which window it is in")
-        if len(counts) < 2:
-            raise AuditError("all rows are in one window; following people takes two")
-        first, second = sorted(window for window, _ in counts.most_common(2))
-        return first, second
+        for batch in self._batches("counting windows", [column]):
+            counts.update(round_label(cells[0], column) for cells in batch.rows if cells and not missing(cells[0]))
+            if len(counts) > MOST_WINDOWS:
+                raise AuditError(f"the window column must have at most {MOST_WINDOWS:,} different windows")
+        return TwoWindows.of(counts, asked)
 
-    def collect(self, windows: tuple[str, str] | None, people: int, seed: int) -> PeopleSample:
+    def collect(self, windows: TwoWindows | None, people: int, seed: int) -> PeopleSample:
         """Read everything."""
         batches = self._batches("reading reports", self._columns.present)
         begun: list[CellBatch] = []
         sample: list[Any] = []
         for batch in batches:
             begun.append(batch)
-            sample += [cells[-1] for cells in batch.rows if cells and not _missing(cells[-1])]
+            sample += [cells[-1] for cells in batch.rows if cells and not missing(cells[-1])]
             if len(sample) >= _SAMPLE:
                 break
         self.format = RecordedFormat.of(sample[:_SAMPLE], self._asked)
@@ -235,7 +277,9 @@ class _Reading:
                 "the reports are text, but reports of a mechanism are integers, hexadecimal digits or bits"
             )
         found = PeopleSample(people, width=self.format.width, seed=seed, keep_raw=self._bits is not None)
-        which = {window: index for index, window in enumerate(windows or ())}
+        which = {}
+        if windows is not None:
+            which = {**dict.fromkeys(windows.first, 0), **dict.fromkeys(windows.second, 1)}
         for batch in itertools.chain(begun, batches):
             self._add(batch, which, found)
         if self.malformed == self.rows:
@@ -263,17 +307,17 @@ class _Reading:
     def _add_row(self, cells: Sequence[Any], which: dict[str, int], found: PeopleSample) -> str:
         """Add the report of a row. The result says what is wrong with the row, and is empty if nothing is."""
         who, sent = cells[0], cells[-1]
-        if _missing(who):
+        if missing(who):
             return "the pseudonym is missing"
-        if _missing(sent):
+        if missing(sent):
             return "the report is missing"
         window = None
         if which:
-            if _missing(cells[1]):
+            if missing(cells[1]):
                 return "the window is missing"
-            window = which.get(str(cells[1]))
-        if self._columns.round is not None and _missing(cells[2]):
-            return "the round is missing"
+            window = which.get(round_label(cells[1], str(self._columns.window)))
+            if self._columns.round is not None and missing(cells[2]):
+                return "the round is missing"
         try:
             report = self.format.read(sent)
         except UnreadableReport as error:
@@ -288,21 +332,15 @@ class _Reading:
 
     def _round(self, cells: Sequence[Any]) -> int | None:
         """The number of a row's round, if there are rounds and not too many."""
-        if self._columns.round is None or len(self.rounds) > MOST_ROUNDS:
+        if self._columns.round is None or len(self.rounds) > MOST_ROUNDS or missing(cells[-2]):
             return None
-        return self.rounds.setdefault(round_label(cells[2], self._columns.round), len(self.rounds))
+        return self.rounds.setdefault(round_label(cells[-2], self._columns.round), len(self.rounds))
 
     def _batches(self, what: str, columns: list[str]) -> Iterator[CellBatch]:
         for batch in self._table.cells(columns):
             if self._progress is not None:
                 self._progress(what, batch.done)
             yield batch
-
-
-def _missing(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return not cell
-    return cell is None or cell == b"" or cell != cell  # Only NaN differs from itself.
 
 
 def pseudonym_bytes(who: Any) -> bytes:
@@ -315,7 +353,9 @@ def _attended(
 ) -> tuple[RecordedAttendance | None, str]:
     """What attendance alone says; or None, and the reason."""
     if columns.window is None:
-        return None, "the file has no column of windows, so that all reports may come from one place"
+        return None, f"no column that says where reports were seen was used (such as {' or '.join(WINDOWS[1:])})"
+    if columns.round is None and columns.window in ROUNDS:
+        return None, f"the windows are rounds themselves ({columns.window}), so no round was seen in both"
     if columns.round is None:
         return None, f"the file has no column of rounds or times ({', '.join(ROUNDS)})"
     if rounds > MOST_ROUNDS:

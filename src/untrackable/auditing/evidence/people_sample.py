@@ -72,15 +72,23 @@ class PeopleSample:
         self.dropped = False
 
     def add(self, pseudonym: bytes, window: int | None, report: int, round: int | None = None) -> None:
-        """Add a report. Without a window, a person's reports go to the two windows in turn."""
+        """Add a report. Without a window, each two reports of a person are dealt to the two windows by a coin.
+
+        So both windows have the same number of reports, and neither what lasts for a short time nor what comes back
+        after a fixed number of rounds always falls into one window.
+        """
         person = self._known.get(pseudonym) or self._admit(pseudonym)
         if person is None:
             return
         if window is None:
-            window = (person[0].count + person[1].count) % 2
+            first, second = person[0].count, person[1].count
+            window = self._coin(pseudonym, first) if first == second else int(first > second)
         person[window].add(report, self._width, self._keep)
         if round is not None:
             person[window].rounds |= 1 << round
+
+    def _coin(self, pseudonym: bytes, turn: int) -> int:
+        return rank(turn.to_bytes(8, "little") + pseudonym, self._seed) & 1
 
     def _admit(self, pseudonym: bytes) -> BothWindows | None:
         place = rank(pseudonym, self._seed)
