@@ -1,0 +1,199 @@
+"""Turns: everybody answers once, in a round that their device draws in secret.
+
+A campaign has k rounds. A client that joins draws one of them uniformly, those that are over included, and answers
+in this round alone. With a share q below 1, it has a turn at all with probability q only. A turn that is missed is
+lost. In the field's words, each round is a subsample of the people, and the subsamples have nobody in common.
+
+Everything below holds for any way in which people move, join and are active, as long as none of that depends on
+their answers. Each statement is checked by enumeration in the tests.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import SupportsFloat
+
+from untrackable import checks
+from untrackable.checks import Chance
+from untrackable.theory.chance_of_answering import thinned
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.factor import Factor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """One turn in `rounds` rounds (k), which a client has with probability `share` (q).
+
+    A client whose storage is wiped no longer knows that it has answered. `wipes` (w) is the number of wipes that a
+    campaign is planned for: a person then answers up to w + 1 times.
+    """
+
+    rounds: int
+    share: Fraction = Fraction(1)
+    wipes: int = 0
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            rounds=checks.integer("rounds", self.rounds, low=1),
+            share=checks.chance("share", self.share),
+            wipes=checks.integer("wipes", self.wipes, low=0),
+        )
+        if not self.share:
+            raise ValueError("share must be above 0")
+
+    @property
+    def chance(self) -> Fraction:
+        """The probability that a client answers in a given round: q/k."""
+        return self.share / self.rounds
+
+    def eps_upper(self, eps_report: SupportsFloat, *, activity: SupportsFloat = 1.0) -> float:
+        """Everlasting privacy of everything that a person ever sends: (w + 1)·(eps + ln(1/a)), with delta 0.
+
+        For any two sequences of values, an outcome is "nothing was sent" or one report in one round. The first is
+        equally likely under both. The second has probability q/k, times that of being active, times that of the
+        report. Only the report depends on the value, by at most e^eps.
+
+        If people with one value are less often active than people with another, noise cannot hide it. `activity`
+        (a) is the least ratio of probabilities under the two values, of being active in a round and of sending
+        nothing at all. With q = 1 and a value whose holders are always active, the latter is 0: no bound holds.
+        """
+        activity = checks.real("activity", activity)
+        if not 0 < activity <= 1:
+            raise ValueError(f"activity must be above 0 and at most 1, got {activity}")
+        return (self.wipes + 1) * (checks.non_negative("eps_report", eps_report) - math.log(activity))
+
+    def wiped_every_round(self, report: Factor) -> Experiment:
+        """Everything that a person sends whose storage is wiped once in each round.
+
+        `report` is one report for two values; `response_factor(eps)` dominates all that have eps. The client draws
+        anew in each round, and answers it with probability q/k: a binomial number of answers. Storage that is wiped
+        more often than once in a round has no bound.
+        """
+        return thinned(Experiment([(report, self.rounds)]), self.chance)
+
+    def exclusion(self, first: Chance, second: Chance) -> Experiment:
+        """One person against two, seen at two places by attendance alone (exact).
+
+        Both spend the share `first` (a) of the rounds at the first place and `second` (b) at the second. One person
+        is never seen at both: the advantage of this experiment is 2·q²·a·b. It tells who somebody is *not*.
+        """
+        a, b = (self.share * checks.chance(name, given) for name, given in (("first", first), ("second", second)))
+        if a + b > self.share:
+            raise ValueError(f"first and second must be at most 1 in all, got {first} and {second}")
+        one = [a, b, Fraction(0), 1 - a - b]
+        two = [a * (1 - b), b * (1 - a), a * b, (1 - a) * (1 - b)]
+        return Experiment([Factor([float(p) for p in one], [float(p) for p in two])])
+
+
+@dataclass(frozen=True, slots=True)
+class RightMatches:
+    """The expected number of right matches by the best guesses (exact)."""
+
+    one_by_one: Fraction
+    """Each person at the first place is matched by itself; two may be matched with the same view."""
+    all_at_once: Fraction
+    """Everybody is matched at once, each view with one other."""
+
+
+def right_matches(people: int, seen_first: int, seen_second: int) -> RightMatches:
+    """What an observer of two places gets right who matches the views of each, if one person has one turn.
+
+    Of N people, m₁ were seen at the first place and m₂ at the second. Nobody was seen at both, so a matching is
+    possible if it pairs no two sightings. Every possible matching leads to the same multiset of people: the m₁ + m₂
+    sightings, and N - m₁ - m₂ who were never seen. If people are exchangeable, all of them are therefore equally
+    likely, however people move. The best matching gets 2 - N·(N - m₁ - m₂)/((N - m₁)(N - m₂)) right: at most 2.
+    One by one it is m₁/(N - m₂) + 1 if somebody was seen at the second place, and 1 if nobody was: at most 2.
+    """
+    people = checks.integer("people", people, low=1)
+    first = checks.integer("seen_first", seen_first, low=0, high=people)
+    second = checks.integer("seen_second", seen_second, low=0, high=people - first)
+    if first == people or second == people:
+        return RightMatches(Fraction(1), Fraction(1))
+    left, right, unseen = people - first, people - second, people - first - second
+    singly = Fraction(first, right) + (1 if second else Fraction(left, right))
+    return RightMatches(singly, 2 - Fraction(people * unseen, left * right))
+
+
+def recognition_upper(
+    people: int,
+    turns: Turns | None = None,
+    *,
+    target: Sequence[SupportsFloat] = (),
+    others: Sequence[SupportsFloat] = (),
+    eps_report: SupportsFloat = 0.0,
+) -> float:
+    """A bound on the probability that a person seen, or not seen, at one place is found among the views of another.
+
+    It is 2/N among N exchangeable people. Somebody who knows more finds more:
+
+    - Habits: in round t the target is at the second place with probability `target[t]` (c_t), and everybody else
+      with `others[t]` (d_t), independently of each other.
+    - The target's answer: `eps_report` is that of the report. Nobody else's answer is known.
+    - Whereabouts: `people` are then only those who could have been there.
+
+    The bound is (e^eps·max(c_t/d_t) + (1 - q·mean(c))/(1 - q·mean(d)))/N. The first term is for a target that was
+    seen at the second place: the probability of finding them is at most 1/N of the largest ratio of likelihoods of
+    a view there, the target's over anybody's. The second term is for a target that was not.
+    """
+    people = checks.integer("people", people, low=1)
+    ratio, unseen = 1.0, 1.0
+    if len(target) != len(others):
+        raise ValueError(
+            f"target and others must have one probability a round, got {len(target)} and {len(others)}"
+        )
+    if len(target):
+        if turns is None or turns.rounds != len(target):
+            raise ValueError(f"turns must be given, of {len(target)} rounds as target and others")
+        c = [checks.probability("target", chance) for chance in target]
+        d = [checks.probability("others", chance) for chance in others]
+        seen = [float(turns.chance) * math.fsum(chances) for chances in (c, d)]
+        ratio = max((x / y if y else math.inf for x, y in zip(c, d, strict=True) if x), default=0.0)
+        unseen = (1 - seen[0]) / (1 - seen[1]) if seen[1] < 1 else (math.inf if seen[0] < 1 else 0.0)
+    return min(1.0, (math.exp(checks.non_negative("eps_report", eps_report)) * ratio + unseen) / people)
+
+
+def leaked_matches(views: Sequence[Sequence[SupportsFloat]]) -> float:
+    """N times the probability of recognising somebody among N people, for large N: Σ_x max_y P(x|y) (exact).
+
+    `views[x][y]` is the probability that a person shows view x at the first place and view y at the second. The
+    result is the exponential of what is known elsewhere as the maximal leakage. One turn leaks at most 2.
+    """
+    rows = [[checks.non_negative("views", chance) for chance in row] for row in views]
+    columns = list(zip(*rows, strict=True))
+    if abs(math.fsum(sum(row) for row in rows) - 1) > 1e-9:
+        raise ValueError("views must sum to 1")
+    likely = [math.fsum(column) for column in columns]
+    return math.fsum(
+        max((chance / whole for chance, whole in zip(row, likely, strict=True) if whole), default=0.0)
+        for row in rows
+    )
+
+
+def several_turns_lower(turns: int, *, overlapping: bool) -> int:
+    """What several turns of one person leak at least, in the sense of `leaked_matches`.
+
+    2^c for c campaigns one after the other, if people keep one place for the length of a campaign: each excludes
+    half of the people. 2^(c+1) - 2 for campaigns over the same rounds, if people change places once. There is no
+    upper bound that helps: with two campaigns, a movement exists that leaks as much as a campaign has rounds.
+    """
+    turns = checks.integer("turns", turns, low=0)
+    return (2 << turns) - 2 if overlapping and turns else 1 << turns
+
+
+def survey_variance(
+    noise: SupportsFloat, share: SupportsFloat, reports: SupportsFloat, people: SupportsFloat
+) -> float:
+    """The variance of an estimated share from m reports of n people, who were drawn whatever they hold (exact).
+
+    V/m + p(1 - p)(1 - m/n)/m, where V (`noise`) is the variance of one report given its value, and p the share. The
+    second part is that of every survey. m is n·q/k for one round and n·q for all rounds together. The ways to ask
+    s questions are this with m/s reports of the whole eps (each client draws a question), m reports of eps/s each
+    (divided), or m reports on all answers at once (joint); one report on the path over B rounds has B·m.
+    """
+    noise, share = checks.non_negative("noise", noise), checks.probability("share", share)
+    reports, people = checks.positive("reports", reports), checks.positive("people", people)
+    if reports > people:
+        raise ValueError(f"reports must be at most people, got {reports} and {people}")
+    return (noise + share * (1 - share) * (1 - reports / people)) / reports
