@@ -115,9 +115,7 @@ def _check_changes_known(mechanism: Mechanism, goals: Goals) -> None:
     """`Unsuitable` if no bound is known for values that change. This is asked first, as it costs nothing."""
     many = goals.observed is None or goals.observed > _SEARCHED
     if goals.changes and many and not _as_if_fixed(mechanism, goals):
-        why = (
-            "Going back to an earlier answer is visible, and how well people can be followed by that is not known."
-        )
+        why = "Going back to an earlier answer is visible, and how much that tells is not known."
         raise Unsuitable("changes", why)
 
 
