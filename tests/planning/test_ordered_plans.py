@@ -187,7 +187,7 @@ def test_the_width_suits_what_is_wanted(want: Any, budget: dict[str, Any]) -> No
     assert isinstance(chosen, Deck)
     for width in range(1, 8):
         if goals.crowd_eps is not None:
-            eps = largest_crowd_eps_report(7, width, chosen.slots, people, 0.99, 1e-6, Fraction(1))
+            eps = largest_crowd_eps_report(7, width, chosen.slots, found.goals.enrolled, 0.99, 1e-6, Fraction(1))
         else:
             eps = largest_eps_report(
                 bits=7, slots=chosen.slots, eps=goals.eps or 0.0, delta=1e-6, accounting="exact", width=width
