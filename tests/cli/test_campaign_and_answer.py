@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from untrackable.display.numbers import odds_factor
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.theory.crowd_counts import fewest_likely_reports
 
 NEW = ["--question", "Which browser?", "--category", "Firefox", "--category", "Chromium", "--category", "Safari"]
 EVERY_ROUND = ["--recognition", "1"]
@@ -680,6 +682,7 @@ def keys(tmp_path: Path) -> Path:
 
 
 CROWD = ["--rounds", "10", "--participation", "1", "--crowd-people", "2000"]
+COUNTED = fewest_likely_reports(2000, Fraction(19, 20))
 
 
 def test_a_campaign_that_relies_on_a_crowd(keys: Path, tmp_path: Path) -> None:
@@ -689,14 +692,15 @@ def test_a_campaign_that_relies_on_a_crowd(keys: Path, tmp_path: Path) -> None:
     made = Campaign.from_bytes(place.read_bytes())
     crowd = made.guarantee.crowd
     assert crowd is not None
-    assert (crowd.eps, crowd.delta, crowd.people, made.gateway) == (1.0, 1e-6, 2000, GATEWAY)
+    assert (crowd.eps, crowd.delta, crowd.people, made.gateway) == (1.0, 1e-6, COUNTED, GATEWAY)
     assert made.guarantee.eps == 4
     for words in (
         "The collector by itself sees the reports of everybody, and does not know who sent which.",
         "a factor of at most 2.719 (eps = 1), except with probability 1e-06 (upper)",
         f"If the relay and the collector work together, the factor is at most {odds_factor(made.guarantee.eps)} ",
         "you trust that it does not work with the collector",
-        "a round is published from 2,000 reports on; sealed for 2 keys",
+        f"a round is published from {COUNTED:,} reports on, and the crowd's privacy is that of so many",
+        "reports are sealed for 2 keys",
         "for an answer that nobody gives, and",
         "for one that 10 % give (exact, with 2,000 reports)",
         "with 2,000 people in a round",
@@ -704,14 +708,22 @@ def test_a_campaign_that_relies_on_a_crowd(keys: Path, tmp_path: Path) -> None:
         assert words in told.output
     checked = run("campaign", "verify", str(place))
     assert checked.exit_code == 0
-    assert "delta at eps = 1 in a crowd of 2,000: " in checked.output
+    crowded = f"delta at eps = 1 in a crowd of {COUNTED:,} (a round is published from {COUNTED:,} reports on): "
+    assert crowded in checked.output
     assert json.loads(run("campaign", "verify", str(place), "--json").output)["crowd"]["upper"] <= 1e-6
     loud, bold = tmp_path / "loud.json", tmp_path / "bold.json"
     run("campaign", "new", str(loud), *NEW, *CROWD, "--gateway", str(keys), "--eps", "64")
-    bold.write_bytes(loud.read_bytes().replace(b'"people":2000', b'"people":1500'))
+    bold.write_bytes(loud.read_bytes().replace(b'"people":%d' % COUNTED, b'"people":1500'))
     wrong = run("campaign", "verify", str(bold))
     assert wrong.exit_code == 1
     assert "wrong: it declares delta = 1e-06 at eps = 1 in a crowd of 1,500 people, and has up to" in wrong.output
+
+
+def test_nobody_may_be_missing_without_a_margin(keys: Path, tmp_path: Path) -> None:
+    place = tmp_path / "all.json"
+    told = run("campaign", "new", str(place), *NEW, *CROWD, "--gateway", str(keys), "--margin", "0")
+    assert told.exit_code == 0, told.output
+    assert Campaign.from_bytes(place.read_bytes()).fewest_reports == 2000
 
 
 def test_both_observers_at_once(keys: Path, tmp_path: Path) -> None:
@@ -727,6 +739,8 @@ def test_both_observers_at_once(keys: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (["--rounds", "10", "--margin", "0.1"], "give --crowd-people too"),
+        (["--rounds", "10", "--participation", "1/20", "--crowd-people", "41"], "--crowd-people 41 is too few"),
         (["--rounds", "10", "--crowd-people", "2000"], "needs the public keys of the collector's gateway"),
         (["--rounds", "10", "--crowd-eps", "2"], "give --crowd-people too"),
         (["--rounds", "10", "--gateway", "KEYS"], "--gateway is for campaigns that rely on a crowd"),

@@ -1,6 +1,7 @@
 """`untrackable plan`: as a person types it."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 
 from untrackable import Categories
 from untrackable.cli import main
+from untrackable.theory.crowd_counts import MARGIN, counted_crowd
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -120,19 +122,21 @@ def test_from_a_plan_for_a_crowd_to_a_campaign(tmp_path: Path, monkeypatch: pyte
     document = json.loads(Path("campaign.json").read_text("utf-8"))
     fragment = json.loads(Path("plan.json").read_text("utf-8"))["campaign"]
     assert {name: document[name] for name in fragment} == fragment
-    assert document["guarantee"]["crowd"] == {"eps": 1, "delta": 1e-6, "people": 100_000}
+    counted = counted_crowd(100_000, Fraction(document["attendance"]["participation"]), MARGIN)
+    assert document["guarantee"]["crowd"] == {"eps": 1, "delta": 1e-6, "people": counted}
     assert document["gateway"] == json.loads(public)
     verified = invoke(main, ["campaign", "verify", "campaign.json"])
     assert verified.exit_code == 0, verified.output
     assert "if relay and collector work together: " in verified.output
-    assert "in a crowd of 100,000: " in verified.output
+    assert f"in a crowd of {counted:,} (a round is published from " in verified.output
 
 
 def test_a_plan_for_a_crowd_says_what_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = run(*IN_CROWD)[1].splitlines()
     said = " ".join(" ".join(lines).split())
-    assert "all reports ever have eps at most 0.9361 (upper; at least 0.92" in said
+    assert "all reports ever have eps at most 0.966 (upper; at least 0.95" in said
+    assert "Up to 5 % of 100,000 people may be missing from a round." in said
     assert "(exact) at delta = 1e-06, which is hardly any protection; the limit is 64." in said
     assert "by other answers at most 1;" not in said
     assert "mechanism eps alone crowd figure answered recognised followed" in [" ".join(x.split()) for x in lines]

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from untrackable.cli.question_file import read_questions
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.choices import Choices
 from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.theory.crowd_counts import fewest_likely_reports
 
 FILE = """
 people = 60_000
@@ -264,9 +266,13 @@ def test_questions_may_rely_on_a_crowd(tmp_path: Path) -> None:
     assert "budget of eps 1 and delta 1e-06 in a crowd" in text
     assert "One thing has to be trusted: that the relay" in text
     assert "hardly any protection" not in text
-    assert "policy set --eps 8.96 --recognition 1 --relay https://…" in text
+    assert text.count("Up to 5 % of 2,000 people may be missing from a round.") == 1
+    assert "policy set --eps 8.8 --recognition 1 --relay https://…" in text
     for name in ("one", "two"):
         campaign = Campaign.from_bytes((tmp_path / "out" / f"{name}.json").read_bytes())
         assert campaign.guarantee.crowd is not None
         assert campaign.guarantee.crowd.eps < 1
+        assert campaign.guarantee.crowd.people == fewest_likely_reports(2000, Fraction(19, 20))
         assert campaign.gateway is not None
+    file.write_text(f"margin = 0.3\n{asked}", encoding="utf-8")
+    assert "Up to 30 % of 2,000 people" in " ".join(run("plan", "--together", str(file)).output.split())

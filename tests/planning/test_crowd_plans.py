@@ -9,8 +9,10 @@ import pytest
 from untrackable.display import plan_json, plan_words
 from untrackable.planning.goals import Goals
 from untrackable.planning.plans import Plan, plan
+from untrackable.theory.crowd_counts import MARGIN, counted_crowd, fewest_likely_reports
 
 ASKED = {"people": 20_000, "values": 4, "rounds": 12, "participation": Fraction(1, 4), "recognition": 1.0}
+COUNTED = counted_crowd(20_000, Fraction(1, 4), MARGIN)
 LOUD = {"crowd_eps": 1.0, "eps": 64.0}
 """Nothing but the crowd limits reports."""
 
@@ -24,7 +26,7 @@ def test_the_crowd_keeps_its_eps(crowd_plan: Plan) -> None:
     best = crowd_plan.recommended
     assert best is not None
     assert best.name == "deck"
-    pair = best.mechanism.crowd(people=20_000, participation=Fraction(1, 4))
+    pair = best.mechanism.crowd(people=COUNTED, participation=Fraction(1, 4))
     assert pair.delta(1.0).upper <= 1e-6
     assert best.in_crowd.eps is not None
     assert 0.95 < best.in_crowd.eps.upper <= 1.0
@@ -62,7 +64,7 @@ def test_louder_reports_break_the_crowd(crowd_plan: Plan) -> None:
     assert best is not None
     deck = best.mechanism
     louder = type(deck)(bits=2, slots=12, eps_report=1.03 * deck.base.eps, width=deck.base.width)  # type: ignore
-    assert louder.crowd(people=20_000, participation=Fraction(1, 4)).delta(1.0).upper > 1e-6
+    assert louder.crowd(people=COUNTED, participation=Fraction(1, 4)).delta(1.0).upper > 1e-6
 
 
 def test_the_fewest_people(crowd_plan: Plan) -> None:
@@ -119,10 +121,40 @@ def test_what_is_trusted_is_said(crowd_plan: Plan) -> None:
     assert told["shift"] > 1
 
 
+def test_who_may_be_missing_is_said(crowd_plan: Plan) -> None:
+    fewest = fewest_likely_reports(20_000, Fraction(19, 80))
+    words = next(each for each in plan_words.verdict(crowd_plan) if "missing" in each)
+    assert words.startswith("Up to 5 % of 20,000 people may be missing from a round. Even then, 99 of 100 rounds ")
+    assert f"at least {fewest:,} reports (lower)" in words
+    assert f"which {COUNTED:,} people send on average" in words
+    draft = crowd_plan.campaign()
+    assert draft.guarantee.crowd is not None
+    assert math.ceil(draft.guarantee.crowd.people * Fraction(1, 4)) == fewest
+
+
+def test_a_larger_margin_asks_for_quieter_reports(crowd_plan: Plan) -> None:
+    wide = plan(**ASKED, **LOUD, margin=0.4).recommended  # type: ignore[arg-type]
+    best = crowd_plan.recommended
+    assert best is not None
+    assert wide is not None
+    assert wide.goals.enrolled < 0.6 * 20_000 < best.goals.enrolled
+    assert wide.error_upper > best.error_upper
+    with pytest.raises(ValueError, match="margin must be below 1"):
+        Goals(people=1000, values=2, rounds=4, observer="crowd", margin=1)
+    with pytest.raises(ValueError, match="margin must be between 0 and 1"):
+        Goals(people=1000, values=2, rounds=4, observer="crowd", margin=-0.1)
+
+
+def test_a_crowd_that_is_often_nobody_is_refused() -> None:
+    found = plan(people=40, values=2, rounds=4, observer="crowd", participation=Fraction(1, 20), error=0.99)
+    assert not found.options
+    assert "There is nobody to hide among." in {refusal.why for refusal in found.refusals}
+
+
 def test_the_campaign_declares_both(crowd_plan: Plan) -> None:
     declared = crowd_plan.campaign().guarantee
     assert declared.crowd is not None
-    assert (declared.crowd.eps, declared.crowd.delta, declared.crowd.people) == (1.0, 1e-6, 20_000)
+    assert (declared.crowd.eps, declared.crowd.delta, declared.crowd.people) == (1.0, 1e-6, COUNTED)
     best = crowd_plan.recommended
     assert best is not None
     assert best.everlasting.upper <= declared.eps < 1.05 * best.everlasting.upper

@@ -17,7 +17,9 @@ from untrackable.encodings.categories import Categories
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate
-from untrackable.mechanisms import Loloha
+from untrackable.estimation.pooled_spread import PooledSpreads
+from untrackable.estimation.spread import Spread
+from untrackable.mechanisms import Loloha, wanted_figure
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
@@ -26,6 +28,7 @@ from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.ordered_catalogue import ORDERED
 from untrackable.mechanisms.wanted_figure import wanted_curve, wanted_error
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.planning import suitability
 from untrackable.planning.forecast import errors
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.plans import Option
@@ -184,7 +187,7 @@ def test_the_width_suits_what_is_wanted(want: Any, budget: dict[str, Any]) -> No
     assert isinstance(chosen, Deck)
     for width in range(1, 8):
         if goals.crowd_eps is not None:
-            eps = largest_crowd_eps_report(7, width, chosen.slots, people, 0.99, 1e-6, Fraction(1))
+            eps = largest_crowd_eps_report(7, width, chosen.slots, found.goals.enrolled, 0.99, 1e-6, Fraction(1))
         else:
             eps = largest_eps_report(
                 bits=7, slots=chosen.slots, eps=goals.eps or 0.0, delta=1e-6, accounting="exact", width=width
@@ -212,6 +215,54 @@ def test_curves_are_errors_for_every_number_of_reports(want: Any) -> None:
                 root = math.sqrt(n)
                 found = [t.bias + min(t.hoeffding / root, t.bernstein / root + t.part / n) for t in curve]
                 assert max(found) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 3)])
+@pytest.mark.parametrize("width", [1, 2])
+def test_rounds_that_are_not_alike_are_pooled_all_at_once(
+    monkeypatch: pytest.MonkeyPatch, width: int, share: Fraction
+) -> None:
+    """The error is that of the rounds' own estimates, pooled, and no round is simulated for it."""
+    mechanism, rounds, n, values = Fading(bits=6, eps=3.0, delta=1e-6, width=width), range(2, 9), 1000, 50
+    estimates = {}
+    for round in rounds:
+        (batch,) = mechanism.simulate(np.zeros(n, dtype=int), rounds=[round], seed=1)
+        estimates[round] = mechanism.aggregator(round).add(batch.reports[:, 0]).estimate().of_everybody(share)
+    weights = np.array([mechanism.accuracy(n, round=r).standard_error ** -2.0 for r in rounds])
+    parts = [
+        (estimates[r].spread, n, np.full(values, weight))
+        for r, weight in zip(rounds, weights / weights.sum(), strict=True)
+    ]
+    pooled = PooledSpreads(parts, independent=True)
+    monkeypatch.setattr(Fading, "simulate", None)
+    monkeypatch.setattr(wanted_figure, "_LARGEST_TABLE", 3 * values)
+    wanted: list[tuple[Any, Spread]] = [
+        ("quantiles", pooled.of_first(values)),
+        ("mean", pooled.of(np.linspace(-0.5, 0.5, values))),
+    ]
+    for want, spread in wanted:
+        found = wanted_error(
+            mechanism,
+            want,
+            values=values,
+            rounds=rounds,
+            reports=n,
+            beta=0.05,
+            participation=share,
+            simultaneous=False,
+        )
+        assert found.radius == pytest.approx(np.max(spread.radius(n * len(rounds), 0.05)), rel=1e-12)
+        assert found.standard_error == pytest.approx(np.max(spread.standard_error(n * len(rounds))), rel=1e-12)
+
+
+def test_changes_that_are_not_understood_are_refused_before_the_engine_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goals = Goals(people=10**6, values=257, rounds=1000, eps=1.4, changes=True, want="quantiles", error=0.2)
+    monkeypatch.setattr(suitability, "everlasting", None)
+    for name in ("l-sue", "l-osue", "l-oue", "l-soue", "memoized"):
+        with pytest.raises(Unsuitable, match="earlier answer is visible"):
+            solve(ENTRIES[name], goals)
 
 
 def test_wants_that_make_no_sense_are_refused() -> None:

@@ -78,7 +78,7 @@ def test_campaigns_without_a_crowd_stay_as_they_are() -> None:
     assert plain.fewest_reports == 0
 
 
-def test_the_fewest_reports_are_what_the_crowd_sends_on_average() -> None:
+def test_the_fewest_reports_are_what_the_counted_crowd_sends_on_average() -> None:
     assert asked().fewest_reports == 5_000
     odd = asked(guarantee=declared(crowd=replace(CROWD, people=41)))
     assert odd.fewest_reports == 3  # 41/20, rounded up

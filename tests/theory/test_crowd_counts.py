@@ -9,7 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd_counts import COARSE, FINEST, CrowdParts, crowd_deltas
+from untrackable.theory.crowd_counts import (
+    COARSE,
+    FINEST,
+    MARGIN,
+    RARELY,
+    CrowdParts,
+    counted_crowd,
+    crowd_deltas,
+    fewest_likely_reports,
+)
 from untrackable.theory.crowd_rounds import crowd_upper
 
 Law = tuple[Fraction, ...]
@@ -240,3 +249,58 @@ def test_clones_are_the_case_without_a_third_part(people: int) -> None:
     assert found == pytest.approx(published, rel=0.02, abs=1e-12)
     assert np.all(found >= np.array(published) * (1 - 1e-9))
     assert np.all(smaller < found)
+
+
+def below(people: int, chance: Fraction, number: int) -> Fraction:
+    """The probability of fewer reports than this number, by the definition of the binomial law."""
+    terms = (math.comb(people, i) * chance**i * (1 - chance) ** (people - i) for i in range(number))
+    return sum(terms, Fraction(0))
+
+
+@pytest.mark.parametrize(
+    "chance", [Fraction(1, 20), Fraction(1, 3), Fraction(19, 20), Fraction(999, 1000), Fraction(1)]
+)
+def test_the_fewest_likely_reports_are_a_quantile(chance: Fraction) -> None:
+    for people in (*range(1, 30), 57, 200):
+        found = fewest_likely_reports(people, chance)
+        assert below(people, chance, found) <= Fraction(1, 100)
+        assert found == people or below(people, chance, found + 1) > Fraction(1, 100)
+
+
+def test_people_who_differ_have_no_more_small_rounds() -> None:
+    """People who are there with different probabilities, as many on average: the law is a product of coins."""
+    rng = np.random.default_rng(3)
+    for people in (12, 40, 90):
+        for spread in (0.2, 1.0, 20.0):
+            chances = rng.beta(0.9 * spread, 0.1 * spread, people)
+            law = np.ones(1)
+            for chance in chances:
+                law = np.convolve(law, [1 - chance, chance])
+            found = fewest_likely_reports(people, Fraction(float(chances.mean())))
+            assert found <= people * chances.mean()
+            assert law[:found].sum() <= RARELY * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("participation", [Fraction(1, 20), Fraction(1, 6), Fraction(1)])
+@pytest.mark.parametrize("off", [0.0, 0.02, 0.05])
+def test_few_of_a_thousand_rounds_are_withheld(participation: Fraction, off: float) -> None:
+    """A round is published from what the counted crowd sends on average. That of all people is often not reached.
+
+    If one round in a hundred is withheld, more than 30 of 1,000 are with a probability below 1e-7.
+    """
+    people, rng = 10_000, np.random.default_rng([11, int(100 * off), participation.denominator])
+    counted = counted_crowd(people, participation, MARGIN)
+    published = math.ceil(participation * counted)
+    assert published == fewest_likely_reports(people, participation * (1 - MARGIN))
+    reports = rng.binomial(people, float(participation) * (1 - off), size=1000)
+    assert np.sum(reports < published) <= 30
+    mean = math.ceil(participation * people)
+    if off or participation < 1:
+        assert np.sum(reports < mean) > 400
+
+
+def test_a_crowd_without_a_margin() -> None:
+    """If everybody answers every round and nobody may be missing, all are counted on."""
+    assert counted_crowd(10_000, Fraction(1), Fraction(0)) == 10_000
+    assert counted_crowd(41, Fraction(1, 20), MARGIN) == 0  # One round in eight has no report at all.
+    assert counted_crowd(10**15, Fraction(1), Fraction(0)) == 10**9

@@ -15,6 +15,15 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 DEFAULT_RECOGNITION = 0.002
 """The recognition that a new campaign allows if nobody says otherwise: twice that of guessing."""
 
+margin_option = click.option(
+    "--margin",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Share of a crowd that may be missing.",
+)
+"""The share of a crowd that may be missing from a round."""
+
 _PLACES = (
     click.option("--places", default="1/2,1/2", show_default=True, metavar="SHARES", help="Time at each place."),
     click.option(

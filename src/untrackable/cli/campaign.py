@@ -124,6 +124,7 @@ def new(
     persistence: int,
     one_network: bool,
     crowd_people: int | None,
+    margin: float,
     crowd_eps: float,
     crowd_delta: float,
     crowd_share: float,
@@ -139,8 +140,10 @@ def new(
     probability that somebody who watches two places recognises a person among 1,000.
 
     With --crowd-people, the campaign relies on a crowd: reports are sealed for the collector's gateway and sent
-    through a relay. The deck is then the best one of which the collector, which does not know who sent which,
-    learns no more than --crowd-eps. Without --eps, relay and collector together learn at most eps = 4.
+    through a relay. Up to the share --margin of these people may be missing from a round: then at most one round in
+    a hundred has too few reports to be published. The deck is then the best one of which the collector, which does
+    not know who sent which, learns no more than --crowd-eps. Without --eps, relay and collector together learn at
+    most eps = 4.
 
     With --wipes, the campaign declares what happens to people whose client loses what it stored, as in browsers: a
     number, or any. The guarantee is checked for that many new beginnings.
@@ -179,7 +182,7 @@ def new(
             if rounds is None:
                 raise ValueError("give --rounds, or a --plan that says how many")
             attending = attendance_of(participation, recognition, places, persistence, one_network, rounds=rounds)
-            crowd = crowd_of(crowd_people, crowd_eps, crowd_delta)
+            crowd = crowd_of(crowd_people, margin, crowd_eps, crowd_delta, attending.participation)
             gateway_of(keys, needed=crowd is not None)
             if crowd is not None and mechanism_json is None:
                 mechanism, eps = crowd_mechanism(
@@ -225,7 +228,8 @@ def new(
             raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
         from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 
-        accurate = campaign_accuracy(made, people or (_PEOPLE if relied is None else relied.people))
+        assumed = _PEOPLE if relied is None else crowd_people or relied.people
+        accurate = campaign_accuracy(made, people or assumed)
     write_page(file, made.to_bytes().decode())
     show_campaign(made, as_json, accuracy=dataclasses.asdict(accurate))
     if not as_json:
@@ -276,8 +280,8 @@ def verify(file: Path, as_json: bool) -> None:
         if declared.crowd is not None:
             crowd = declared.crowd
             echo(
-                f"  delta at eps = {crowd.eps:g} in a crowd of {crowd.people:,}: {verdict.crowd}, "
-                f"declared {crowd.delta:g}"
+                f"  delta at eps = {crowd.eps:g} in a crowd of {crowd.people:,} (a round is published from "
+                f"{found.fewest_reports:,} reports on): {verdict.crowd}, declared {crowd.delta:g}"
             )
         said = "nothing declared" if declared.recognition is None else f"declared {declared.recognition:g}"
         echo(f"  recognised among 1,000 people, attendance included: {verdict.recognition}, {said}")

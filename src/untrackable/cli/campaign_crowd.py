@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from untrackable.cli.answer_options import tables_budget
+from untrackable.cli.attendance_options import margin_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
-CROWD_OPTIONS = ("crowd_people", "crowd_eps", "crowd_delta", "crowd_share")
+CROWD_OPTIONS = ("crowd_people", "margin", "crowd_eps", "crowd_delta", "crowd_share")
 """The options that say what a crowd hides. The keys of the gateway are not among them: a plan does not set them."""
 
 
@@ -27,6 +28,7 @@ def crowd_options(command: _Command) -> _Command:
     """Add the options for a crowd."""
     options = (
         click.option("--crowd-people", type=click.IntRange(min=2), help="Rely on a crowd of so many people."),
+        margin_option,
         click.option(
             "--crowd-eps",
             type=float,
@@ -57,9 +59,12 @@ def crowd_options(command: _Command) -> _Command:
     return command
 
 
-def crowd_of(people: int | None, eps: float, delta: float) -> CrowdGuarantee | None:
-    """The guarantee in a crowd that the options ask for, if any."""
+def crowd_of(
+    people: int | None, margin: float, eps: float, delta: float, participation: Fraction
+) -> CrowdGuarantee | None:
+    """The guarantee in a crowd that the options ask for, if any. It counts on the fewest people that are likely."""
     from untrackable.protocol.crowd_declaration import CrowdGuarantee
+    from untrackable.theory.crowd_counts import checked_margin, counted_crowd
 
     given = click.get_current_context().get_parameter_source
     if people is None:
@@ -67,7 +72,12 @@ def crowd_of(people: int | None, eps: float, delta: float) -> CrowdGuarantee | N
         if said:
             raise ValueError("give --crowd-people too: a crowd of how many people hides the reports?")
         return None
-    return CrowdGuarantee(eps=eps, delta=delta, people=people)
+    counted = counted_crowd(people, participation, checked_margin(margin))
+    if counted < 2:
+        raise ValueError(
+            f"--crowd-people {people} is too few: more than one round in a hundred would have no crowd"
+        )
+    return CrowdGuarantee(eps=eps, delta=delta, people=counted)
 
 
 def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:

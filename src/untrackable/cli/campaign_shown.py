@@ -84,7 +84,9 @@ def show_campaign(found: Campaign, as_json: bool, **further: Any) -> None:
         echo(f"             {TRUST_WORDS}")
         s = "s" * (found.fewest_reports > 1)
         many = f"{len(found.gateway.keys)} keys" if len(found.gateway.keys) > 1 else "1 key"
-        echo(f"             a round is published from {found.fewest_reports:,} report{s} on; sealed for {many}")
+        fewest = f"{found.fewest_reports:,} report{s}"
+        echo(f"             a round is published from {fewest} on, and the crowd's privacy is that of so many")
+        echo(f"             reports are sealed for {many}")
     from untrackable.display.attendance_words import participation_words
 
     echo(f"  attendance {participation_words(found.participation, found.attending.one_network)}")

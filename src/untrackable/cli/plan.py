@@ -10,7 +10,7 @@ import click
 
 from untrackable import strict_json
 from untrackable.cli.answer_options import encoding_of
-from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, shares_of
+from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, margin_option, shares_of
 from untrackable.cli.bucket_options import BUCKET_OPTIONS, bucket_options
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.plan_together import together_options
@@ -68,6 +68,7 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--crowd-eps", type=float, show_default="1", help="Privacy in the crowd.")
 @click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that it fails.")
+@margin_option
 @click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess.")
 @click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
 @click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
@@ -106,7 +107,8 @@ def plan(
 
     By default nobody has to be trusted. With --observer crowd, or --crowd-eps, a relay hides who sends which
     report, and must not work with the collector: reports may then be far louder. --eps is a limit in case they do
-    work together, 4 unless it is given.
+    work together, 4 unless it is given. Up to the share --margin of the people may be missing from a round: then at
+    most one round in a hundred has too few reports to be published, and the privacy is that of so many reports.
 
     Answers may be numbers in order. With --want quantiles, --error is that of the share of people at or below a
     number; with --want mean it is a share of the range of numbers.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TIMES = ("every", "first")
 _BUDGET = ("eps", "delta", "crowd_eps", "crowd_delta", "recognition")
 _EITHER = ("people", "rounds", "beta", "pooled", "changes", "one_value")
-_FOR_ALL = (*_BUDGET, *_EITHER, "places", "persistence", "one_network", "gateway", *_TIMES)
+_FOR_ALL = (*_BUDGET, *_EITHER, "margin", "places", "persistence", "one_network", "gateway", *_TIMES)
 _ANSWERS = ("categories", "choices", "buckets", "encoding", "values", "bits", "strings")
 _OF_ONE = ("question", *_ANSWERS, "below", "above", "want", "error", "participation", *_EITHER)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -13,6 +13,7 @@ from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
 from untrackable.theory.attendance import Attendance
+from untrackable.theory.crowd_counts import MARGIN, counted_crowd
 
 DAYS = 30
 """The demonstration collects this many rounds, one a day."""
@@ -30,8 +31,6 @@ HOME_AND_WORK = (Fraction(4, 5), Fraction(1, 5))
 EVERY_DAY = Attendance(Fraction(1), HOME_AND_WORK)
 ONE_IN_TWENTY = Attendance(PARTICIPATION, HOME_AND_WORK)
 _DAY = 86_400
-_SURE = 0.9
-"""The crowd that is promised, as a share of the people. Rounds with fewer reports than it sends are not shown."""
 _SHARE = 0.1
 """The deck for the crowd has the smallest error for a homepage of this share of people."""
 _POPULAR = (
@@ -71,8 +70,8 @@ def homepage_campaign(now: float) -> Campaign:
 
 
 def promised_crowd(people: int) -> CrowdGuarantee:
-    """What the campaign in a crowd promises if so many people are asked."""
-    return CrowdGuarantee(eps=CROWD_EPS, delta=DELTA, people=max(2, int(_SURE * people)))
+    """What the campaign in a crowd promises if so many people are asked. Few rounds have too few reports for it."""
+    return CrowdGuarantee(eps=CROWD_EPS, delta=DELTA, people=max(2, counted_crowd(people, PARTICIPATION, MARGIN)))
 
 
 def crowd_campaign(now: float, crowd: CrowdGuarantee, gateway: Gateway) -> Campaign:

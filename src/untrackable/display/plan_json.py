@@ -65,5 +65,6 @@ def _goals(goals: Goals) -> dict[str, Any]:
     found["encoding"] = None if goals.encoding is None else goals.encoding.to_json()
     found["matched_by_answer"] = goals.answer_limit
     found["places"] = [str(share) for share in goals.places]
+    found["margin"] = str(goals.margin)
     found["participation"] = None if goals.participation is None else str(goals.participation)
     return found

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from untrackable.brackets import at_most
 from untrackable.display.attendance_words import participation_words
 from untrackable.display.numbers import all_of, as_dict, number, upper
-from untrackable.display.observer_words import HARDLY_PRIVATE
+from untrackable.display.observer_words import HARDLY_PRIVATE, margin_words
 from untrackable.display.plan_words import answered, promise
 from untrackable.planning.goals import AMONG, FOREVER
 from untrackable.planning.question_record import AsRecord
@@ -147,7 +147,8 @@ def _trust(found: QuestionSet) -> list[str]:
     return [
         "One thing has to be trusted: that the relay, which knows who sends, does not work with the collector, "
         f"which reads the reports. If the two work together, all reports have eps {upper(found.spent_eps)} at "
-        f"delta {budget.delta:g} (upper){hardly}; {limit}."
+        f"delta {budget.delta:g} (upper){hardly}; {limit}.",
+        *dict.fromkeys(margin_words(part.goals) for part in found.parts),
     ]
 
 

@@ -5,7 +5,6 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 from untrackable import checks, framing
 from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.estimate import Estimate as Estimate
-from untrackable.estimation.inner_product_spread import inner_product_spread
+from untrackable.estimation.inner_product_spread import inner_product_spreads
 from untrackable.estimation.intervals import FloatArray as FloatArray
 from untrackable.estimation.spread import LinearSpreads, Spread
-from untrackable.estimation.symmetric_spread import SymmetricSpreads
 from untrackable.kernels.counting import add_signs
 from untrackable.kernels.transform import walsh_hadamard
 
@@ -361,7 +359,7 @@ def inner_product_estimate(
         chance=(1 - rest / scale) / symbols,
         values=values,
         complete=values is None,
-        spread=SymmetricSpreads(2.0**bits, partial(inner_product_spread, bits=bits, flip=flip, width=width)),
+        spread=inner_product_spreads(bits=bits, flip=flip, width=width),
     )
 
 

@@ -4,6 +4,7 @@ import decimal
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,7 @@ def _log_ratio(one: int, other: int) -> float:
     return math.log1p(excess) if abs(excess) < 0.5 else math.log(one / other)
 
 
+@lru_cache(maxsize=4096)
 def flip_chance(eps: float, symbols: int = 2) -> Chance:
     """Probability (g-1)/(e^eps + g-1) of lying in randomised response over g symbols, rounded up."""
     with decimal.localcontext(prec=60):

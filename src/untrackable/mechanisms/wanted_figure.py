@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from untrackable.estimation.pooled_spread import PooledSpreads
 from untrackable.estimation.spread import SampledSpreads, Spread, Spreads
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
@@ -23,6 +22,17 @@ _ANY_NUMBER = 1000
 
 _NUMBERS = np.logspace(0, 15, 601)
 """Numbers of reports for which the largest term is looked for."""
+
+
+_LARGEST_TABLE = 1 << 18
+"""The number of spreads, rounds times values, that are computed at once."""
+
+
+class UnlikeRounds(Protocol):
+    """A mechanism whose rounds are independent and not alike."""
+
+    def round_spreads(self, rounds: Sequence[int]) -> Spreads:
+        """The spreads of single rounds, along the first of two axes. None of them has a bias."""
 
 
 class Terms(NamedTuple):
@@ -106,17 +116,30 @@ def _figure_spread(
     mechanism: Mechanism, want: Want, values: int, rounds: Sequence[int], reports: int, participation: Fraction
 ) -> Spread:
     """That of the figure of these rounds, as if all their reports were alike."""
-    spreads = [_spreads(mechanism, values, round) for round in rounds]
-    if participation < 1:
-        spreads = [SampledSpreads(one) for one in spreads]
+    if mechanism.rounds_alike or len(rounds) == 1:
+        return _wanted_spread(mechanism, _spreads(mechanism, values, rounds[0]), want, values, participation)
     # Rounds count by one over their variance, as in `Rounds.pooled`.
     errors = [mechanism.accuracy(reports, round=r, candidates=range(values)).standard_error for r in rounds]
     weights = np.array([error**-2.0 for error in errors])
-    shares = [np.full(values, weight) for weight in weights / weights.sum()]
-    pooled = PooledSpreads([(one, reports, share) for one, share in zip(spreads, shares, strict=True)], True)
-    together = spreads[0] if len(rounds) == 1 else pooled
+    shares = (weights / weights.sum())[:, np.newaxis]
+    together, size = cast(UnlikeRounds, mechanism), max(1, _LARGEST_TABLE // values)
+    variance, span, part = np.zeros(1), np.zeros(1), np.zeros(1)
+    for start in range(0, len(rounds), size):
+        spreads, share = together.round_spreads(rounds[start : start + size]), shares[start : start + size]
+        each = _wanted_spread(mechanism, spreads, want, values, participation)
+        # Logarithms of moments of independent rounds add up, as in `PooledSpreads`.
+        variance = variance + (share**2 * each.variance).sum(axis=0)
+        span = span + ((share * each.span) ** 2).sum(axis=0)
+        part = np.maximum(part, (share * each.part).max(axis=0))
+    number = len(rounds)
+    return Spread(number * variance, np.sqrt(number * span), number * part)
+
+
+def _wanted_spread(
+    mechanism: Mechanism, spreads: Spreads, want: Want, values: int, participation: Fraction
+) -> Spread:
     try:
-        return _spread(together, want, values)
+        return _spread(SampledSpreads(spreads) if participation < 1 else spreads, want, values)
     except ValueError as error:
         why = str(error)
         raise Unsuitable("accuracy", f"{why[:1].upper()}{why[1:]}.", mechanism=mechanism) from None

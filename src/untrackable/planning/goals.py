@@ -22,7 +22,7 @@ from untrackable.mechanisms.wanted_figure import WANTS, Want
 from untrackable.theory.attendance import AMONG as AMONG
 from untrackable.theory.attendance import HALF_AND_HALF, Attendance
 from untrackable.theory.chance_of_answering import EVERY_ROUND
-from untrackable.theory.crowd_counts import LARGEST_CROWD
+from untrackable.theory.crowd_counts import LARGEST_CROWD, MARGIN, checked_margin, counted_crowd
 
 FOREVER: Literal["forever"] = "forever"
 """There is no last round."""
@@ -89,9 +89,9 @@ class Goals:
 
     The `observer` is the collector itself, which knows which reports are one person's: *alone*. Nobody has to be
     trusted. Or it is the collector without the relay that hides who sends which report: *crowd*. Then `crowd_eps`
-    and `crowd_delta` are the privacy of all reports ever in the crowd of `people`, and `eps` is a limit against an
-    observer who knows whose reports they are, in case relay and collector work together. Left out, it is
-    `largest_eps`. So eps is not solved for.
+    and `crowd_delta` are the privacy of all reports ever in the crowd of `people`, of whom up to a share `margin`
+    may be missing from a round. `eps` is a limit in case relay and collector work together, `largest_eps` unless it
+    is given. So it is not solved for.
 
     `want` is what is to be published of an ordered question. For "quantiles", `error` is that of the share of
     people at or below a number. For a "mean" it is a share of the range from the lowest to the highest number.
@@ -128,6 +128,7 @@ class Goals:
     observer: Observer = "alone"
     crowd_eps: float | None = None
     crowd_delta: float = 1e-6
+    margin: Chance = MARGIN
     want: Want = "frequencies"
 
     def __post_init__(self) -> None:
@@ -192,6 +193,7 @@ class Goals:
             found = _within("crowd_eps", checks.epsilon("crowd_eps", self.crowd_eps), LARGEST_EPS)
             checks.settle(self, observer="crowd", crowd_eps=found)
         checks.settle(self, crowd_delta=checks.open_probability("crowd_delta", self.crowd_delta))
+        checks.settle(self, margin=checked_margin(self.margin))
         if self.crowd_delta < _SMALLEST_CROWD_DELTA:
             raise ValueError(f"crowd_delta must be at least {_SMALLEST_CROWD_DELTA}, got {self.crowd_delta}")
 
@@ -262,8 +264,11 @@ class Goals:
 
     @property
     def enrolled(self) -> int:
-        """The people of the crowd: at most as many as the engine counts, and more hide a person no worse."""
-        return min(self.people or _PEOPLE, LARGEST_CROWD)
+        """The people whom the crowd's guarantee counts on: at most as many as the engine counts."""
+        people, missing = self.people or _PEOPLE, checked_margin(self.margin)
+        return (
+            min(people, LARGEST_CROWD) if self.crowd_eps is None else counted_crowd(people, self.answered, missing)
+        )
 
     @property
     def size(self) -> int:
@@ -385,7 +390,7 @@ class Goals:
     def _crowd_budget(self) -> CrowdBudget | None:
         if self.crowd_eps is None:
             return None
-        return CrowdBudget(eps=self.crowd_eps, delta=self.crowd_delta, people=self.enrolled)
+        return CrowdBudget(eps=self.crowd_eps, delta=self.crowd_delta, people=max(2, self.enrolled))
 
 
 def _within(name: str, number: float, high: float) -> float:

@@ -38,7 +38,7 @@ OWN = ("encoding", "values", "bits", "strings", "want", "error", "participation"
 """Demands of one question."""
 EITHER = ("people", "rounds", "beta", "pooled", "changes", "simultaneous")
 """Demands of one question, or of all that do not say otherwise."""
-FOR_ALL = ("places", "persistence", "one_network")
+FOR_ALL = ("places", "persistence", "one_network", "margin")
 """Demands that all questions have in common, beside the budget."""
 _BUDGET = ("eps", "delta", "crowd_eps", "crowd_delta", "recognition")
 

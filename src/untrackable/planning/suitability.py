@@ -41,6 +41,7 @@ def meeting(entry: Entry, goals: Goals, *, by_engine: bool = True) -> tuple[Mech
 
 def checked(entry: Entry, mechanism: Mechanism, goals: Goals) -> Bracket:
     """Its tracking in the goals' measure, if privacy, tracking and attendance meet the goals; or `Unsuitable`."""
+    _check_changes_known(mechanism, goals)
     if goals.changes and everlasting(mechanism, goals).delta(goals.eps or 0.0).upper > goals.delta:
         raise Unsuitable(
             "changes", "Going back to an earlier answer is visible, so this is private for one value only."
@@ -110,16 +111,25 @@ def _privacy(mechanism: Mechanism, reports: int | None, values: Values, particip
     return mechanism.privacy(reports=reports, values=values, participation=participation)
 
 
+def _check_changes_known(mechanism: Mechanism, goals: Goals) -> None:
+    """`Unsuitable` if no bound is known for values that change. This is asked first, as it costs nothing."""
+    many = goals.observed is None or goals.observed > _SEARCHED
+    if goals.changes and many and not _as_if_fixed(mechanism, goals):
+        why = "Going back to an earlier answer is visible, and how much that tells is not known."
+        raise Unsuitable("changes", why)
+
+
+def _as_if_fixed(mechanism: Mechanism, goals: Goals) -> bool:
+    """Whether values that change are no easier to follow than a fixed one, for the stated observer."""
+    return mechanism.follows_changes or (goals.observed is not None and goals.observed < 4)
+
+
 def _of_changing(mechanism: Mechanism, goals: Goals, fixed: Bracket) -> Bracket:
     """Tracking by the states of several values, which may show more than that of one."""
-    if mechanism.follows_changes or (goals.observed is not None and goals.observed < 4):
+    if _as_if_fixed(mechanism, goals):
         return fixed
-    if goals.observed is None or goals.observed > _SEARCHED:
-        raise Unsuitable(
-            "changes", "A client keeps a state for each value, and how well changes can be followed is not known."
-        )
     try:
-        pair = mechanism.tracking_upper(goals.observed, values=goals.size)
+        pair = mechanism.tracking_upper(goals.observed or 0, values=goals.size)
     except ValueError as error:
         raise Unsuitable("changes", f"How well changes can be followed is not known: {error}.") from None
     return Bracket(fixed.lower, max(fixed.upper, goals.tolerance.of(pair).upper))

@@ -176,9 +176,10 @@ class Campaign:
 
     @property
     def fewest_reports(self) -> int:
-        """The smallest number of reports of a round that is published: what the declared crowd sends on average.
+        """The smallest number of reports of a round that is published: what the counted crowd sends on average.
 
-        0 if the campaign does not rely on a crowd.
+        That crowd is so much smaller than the one that was asked that few rounds are below (`counted_crowd`). 0 if
+        the campaign does not rely on a crowd.
         """
         crowd = self.guarantee.crowd
         return 0 if crowd is None else math.ceil(self.participation * crowd.people)

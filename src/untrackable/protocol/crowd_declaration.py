@@ -27,6 +27,8 @@ class CrowdGuarantee:
     """All reports ever are (eps, delta)-private in a crowd: the observer does not know who sent which report.
 
     It holds while at least this many people are enrolled in every round, and send their reports as they should.
+    Rounds with fewer reports than these people send on average are not published. So `people` are those whom the
+    guarantee counts on: fewer than are asked, so that few rounds are below (`theory.crowd_counts.counted_crowd`).
     """
 
     eps: float

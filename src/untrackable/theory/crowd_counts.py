@@ -32,6 +32,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +43,54 @@ from untrackable.theory.factor import FloatArray
 
 LARGEST_CROWD = 10**9
 """The largest crowd."""
+RARELY = 0.01
+"""The share of rounds that may have too few reports to be published."""
+MARGIN = Fraction(1, 20)
+"""The share of the people of a crowd that may be missing from a round, unless another is given."""
 
 _NEGLIGIBLE = 1e-20
 """The probability of numbers of reports that are left out, for each number. It is added to delta."""
 _ROUNDED = 1 + 1e-9
 """A factor for the rounding errors of probabilities."""
+
+
+@lru_cache(maxsize=1024)
+def fewest_likely_reports(people: int, chance: Fraction) -> int:
+    """The largest m such that a round has fewer than m reports with probability at most 1/100.
+
+    Each of n people sends a report with probability c, independently: so it is a quantile of the binomial law of n
+    and c (exact, but for rounding). If people differ, with c on average, a round below m is no likelier as long as
+    m ≤ nc (Hoeffding 1956, theorem 4).
+    """
+    from scipy.special import betainc
+
+    low, high = 0, people  # Fewer than `low` are rare enough.
+    while low < high:
+        middle = (low + high + 1) // 2
+        # P(X < m) = P(X ≤ m-1) is the regularised incomplete beta function at 1 - c.
+        if betainc(people - middle + 1, middle, float(1 - chance)) <= RARELY:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def checked_margin(margin: checks.Chance) -> Fraction:
+    """The share of people that may be missing, as a fraction below 1."""
+    found = checks.chance("margin", margin)
+    if found == 1:
+        raise ValueError("margin must be below 1: nobody would take part")
+    return found
+
+
+def counted_crowd(people: int, participation: Fraction, margin: Fraction) -> int:
+    """The people that a guarantee counts on if up to a share `margin` of all may be missing from a round.
+
+    They send the fewest likely reports on average. A round is published from that number on, so at most one round
+    in a hundred is withheld.
+    """
+    enrolled = min(people, LARGEST_CROWD)
+    return min(enrolled, math.floor(fewest_likely_reports(enrolled, participation * (1 - margin)) / participation))
 
 
 class Resolution(NamedTuple):

@@ -60,8 +60,8 @@ def loss_by_transform(factors: Sequence[RepeatedFactor], step: float, points: in
             logarithm += _log_of_many((up, down, none), count, points)
         spectrum = np.exp(logarithm)
         # Errors of the exponent are relative to it. Sums of absolute values are at most √points times 2-norms.
-        own = math.sqrt(2) * float(np.linalg.norm(np.abs(spectrum) * (1 + np.abs(logarithm))))
-        transform = math.log2(points) * math.sqrt(2) * float(np.linalg.norm(spectrum))
+        own = math.sqrt(2) * _norm(np.abs(spectrum) * (1 + np.abs(logarithm)))
+        transform = math.log2(points) * math.sqrt(2) * _norm(np.abs(spectrum))
         noise = max(noise, _OPERATIONS * MACHINE_EPSILON * (own + transform))
         found.append(np.roll(np.maximum(np.fft.irfft(spectrum, n=points), 0.0), -first))
     loss = step * np.arange(first, first + points, dtype=np.float64)
@@ -76,6 +76,11 @@ def loss_by_transform(factors: Sequence[RepeatedFactor], step: float, points: in
         loss_error=32 * MACHINE_EPSILON * step * max(abs(first), first + points),
         mass_error=ROUNDING + SYMMETRY_ERROR * draws + total_mass_error(factors),
     )
+
+
+def _norm(sizes: FloatArray) -> float:
+    """The 2-norm. NumPy's own starts threads for long arrays, which is slower where other cores are busy."""
+    return math.sqrt(float(np.square(sizes).sum()))
 
 
 def _log_of_many(masses: tuple[float, float, float], count: int, points: int) -> NDArray[np.complex128]:

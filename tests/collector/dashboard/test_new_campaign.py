@@ -29,6 +29,7 @@ from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.planning.goals import Goals
 from untrackable.planning.plans import plan
 from untrackable.protocol.campaign import Campaign
+from untrackable.theory.crowd_counts import MARGIN, counted_crowd
 
 GOALS = Goals(people=10**6, encoding=Bit(), rounds=4, eps=1.0, changes=True)
 QUESTION = 'Do you <smoke> & "drink"?'
@@ -201,7 +202,7 @@ def test_a_campaign_for_a_crowd(tmp_path: Path) -> None:
         made = Campaign.from_bytes(form["document"].encode())
         assert made.gateway is not None
         assert made.guarantee.crowd is not None
-        assert made.guarantee.crowd.people == 10_000
+        assert made.guarantee.crowd.people == counted_crowd(10_000, made.participation, MARGIN)
         assert visitor.http.post("/new/create", data=form).status_code == 303
 
 

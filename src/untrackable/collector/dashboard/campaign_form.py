@@ -27,7 +27,7 @@ UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "weeks": 7 * 86400}
 """The seconds of each unit of time."""
 _DAY = 86400
 _WHOLE = ("people", "pooled")
-_REAL = ("eps", "delta", "error", "advantage", "recognition", "crowd_eps", "crowd_delta")
+_REAL = ("eps", "delta", "error", "advantage", "recognition", "crowd_eps", "crowd_delta", "margin")
 _NEEDED = ("delta", "advantage", "recognition", "pooled")
 _CHOICES = {
     "kind": KINDS,
@@ -144,7 +144,7 @@ def _goals(form: CampaignForm, encoding: Encoding | None) -> Goals | None:
             form.errors[name] = f"{LABELS[name]} must be given."
     if form.typed["observer"] == "alone":
         given["crowd_eps"] = None
-        for name in ("crowd_eps", "crowd_delta"):
+        for name in ("crowd_eps", "crowd_delta", "margin"):
             form.errors.pop(name, None)
     given = {name: value for name, value in given.items() if value is not None and name not in form.errors}
     switches = {name: bool(form.typed[name]) for name in ("changes", "one_network")}

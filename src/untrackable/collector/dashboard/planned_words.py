@@ -124,6 +124,7 @@ def _command(goals: Goals) -> str:
     different = {
         "--delta": (goals.delta, usual.delta),
         "--crowd-delta": (goals.crowd_delta, usual.crowd_delta),
+        "--margin": (float(goals.margin), float(usual.margin)),
         "--advantage": (goals.advantage, usual.advantage),
         "--recognition": (goals.recognition, usual.recognition),
         "--pooled": (goals.pooled, usual.pooled),

@@ -15,6 +15,8 @@ from untrackable import checks
 from untrackable.checks import Chance
 from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
+from untrackable.estimation.inner_product_spread import inner_product_spreads
+from untrackable.estimation.spread import Spreads
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population, per_round
 from untrackable.mechanisms.crowd_privacy import SentRounds, crowd_size, taking_part
@@ -243,6 +245,11 @@ class Fading(Mechanism):
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for one round."""
         return self.base(round).aggregator(Scope(self, round, pools=False))
+
+    def round_spreads(self, rounds: Sequence[int]) -> Spreads:
+        """The spreads of the estimates of single rounds, along the first of two axes."""
+        flips = np.array([[self.base(round).flip.probability] for round in rounds])
+        return inner_product_spreads(bits=self.bits, flip=flips, width=self.width)
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The privacy of all rounds, or of the first `reports`, which reveal most (exact for few, else upper).
