@@ -209,7 +209,7 @@ def _print(
             grid.add_row(*row)
         console.print(grid)
         console.print()
-    said = estimate_table.notes(found, fdr=fdr, columns=columns, numbers=numbers)
+    said = estimate_table.notes(found, fdr=fdr, columns=columns, top=top, numbers=numbers)
     print_sentences(console, [*said, *days_words.days_notes(found, beta)], indent="  ")
     console.print()
 
