@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from untrackable.estimation.intervals import (
+    FloatArray,
     certain_order,
     interval_around,
     is_told,
@@ -41,17 +42,17 @@ def test_a_share_is_shown_by_its_noise_and_not_by_what_it_happens_to_be() -> Non
 
 
 @given(hnp.arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1)), st.floats(0, 0.5))
-def test_a_share_is_above_an_earlier_one_only_if_that_is_certain(shares: np.ndarray, radius: float) -> None:
+def test_only_what_is_certain_changes_the_order(shares: FloatArray, radius: float) -> None:
     lower, upper = interval_around(shares, np.full(shares.size, radius))
     order = certain_order(lower, upper)
     assert sorted(order) == list(range(shares.size))
     for at, place in enumerate(order):
         for later in order[at + 1 :]:
             assert not lower[later] > upper[place]  # What is certain is shown.
-        # And nothing else: whatever this one overtakes is below a share that comes up to here.
+        # And nothing else: whatever is overtaken is certainly below another share.
         for later in order[at + 1 :]:
-            assert later > place or any(lower[each] > upper[later] for each in order[: at + 1])
-    if radius > 0.5:
+            assert later > place or any(lower > upper[later])
+    if lower.max() <= upper.min():
         assert order == sorted(order)
 
 

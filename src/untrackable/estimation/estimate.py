@@ -236,8 +236,8 @@ class Estimate(NotebookView):
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
         """The k largest estimates, which of them stand out, and which pass a false discovery rate of `fdr`.
 
-        A value comes before one of an earlier place only if it is certainly more frequent: its interval lies above
-        the other. All others keep the order of the values, so that no order is shown that may be noise.
+        A value comes before all that are certainly less frequent: their intervals lie below its own. As far as that
+        allows, they keep the order of the values, so that no order is shown that may be noise.
 
         A value stands out if the interval that holds for all values at once excludes 0. The rate is kept by
         Benjamini and Hochberg's procedure over all values. It needs p-values that are independent or positively

@@ -68,9 +68,9 @@ def shown_shares(frequencies: FloatArray, radius: FloatArray) -> FloatArray:
 
 
 def certain_order(lower: FloatArray, upper: FloatArray) -> list[int]:
-    """Places of shares such that one comes before an earlier one only if it is certainly larger.
+    """Places of shares such that each comes before all that are certainly smaller: their intervals lie below.
 
-    A share is certainly larger if its interval lies above the other. All others keep their order.
+    As far as that allows, they keep their order: only a share that is certainly smaller than another moves back.
     """
     low, high = np.nan_to_num(lower, nan=0.0), np.nan_to_num(upper, nan=1.0)
     found = []

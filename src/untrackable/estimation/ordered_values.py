@@ -1,5 +1,6 @@
 """Means, quantiles and distributions of numbers, from the frequencies of values that stand for numbers in order."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,11 +37,13 @@ class Quantile:
 
     A quantile is a number that somebody holds. So there is no value (NaN) if it is not certain that anybody holds
     it: half of the people at 4 and half at 11 have a median of 4 or 11, and not of 7. The interval then stands
-    alone. It has `gaps` if it spans numbers of which it is not certain that anybody holds them.
+    alone; `interpolated` is where the curve of the distribution reaches q, wherever that is. The interval has
+    `gaps` if it spans numbers of which it is not certain that anybody holds them.
     """
 
     q: float
     value: float
+    interpolated: float
     lower: float
     upper: float
     beta: float
@@ -118,9 +121,11 @@ def quantile(estimate: "Estimate", q: float) -> Quantile:
     held = held_values(estimate)
     # If one value is left, the quantile is there, so somebody holds it.
     known = first == final or bool(held[place])
+    interpolated = min(max(_interpolated(curve, edges, q), lower), upper)
     return Quantile(
         q=q,
-        value=min(max(_interpolated(curve, edges, q), lower), upper) if known else np.nan,
+        value=interpolated if known else math.nan,
+        interpolated=interpolated,
         lower=lower,
         upper=upper,
         beta=estimate.beta,
