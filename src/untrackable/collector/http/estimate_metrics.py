@@ -77,8 +77,8 @@ def _add(samples: _Samples, campaign: Campaign, number: int, found: dict[str, An
     for row in sorted(found["values"], key=lambda row: int(row["value"])):
         labels = f'{{{mine},value="{row["label"].translate(_ESCAPES)}"}}'
         for name, key in _OF_A_VALUE.items():
-            if (number := row[key]) is not None:
-                samples[name].append(f"{labels} {int(number) if key == 'tells' else number!r}")
+            if (told := row[key]) is not None:
+                samples[name].append(f"{labels} {int(told) if key == 'tells' else told!r}")
     of_all = {
         "estimate_miss_probability": found["beta"],
         "estimate_reports": found["reports"],
