@@ -73,8 +73,8 @@ def estimate(
     Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
     damaged or truncated file is an error: nothing is estimated from the rest of it. With Spark, FILES are Parquet.
 
-    With --by-round, the values with the largest estimates are shown in every round, with a band that holds for all rounds
-    together, and rises and falls that are certain are named. If answers are numbers, their mean, median and
+    With --by-round, the values with the largest estimates are shown in every round, with a band that holds for all
+    rounds together, and rises and falls that are certain are named. If answers are numbers, their mean, median and
     95th percentile are shown instead, and single values if --top is given. --plot, --export and --json then are by
     round as well, with everything.
 
