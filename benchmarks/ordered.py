@@ -87,5 +87,5 @@ def measured(
         squares[-1] += ((found.mean().value - values.mean()) / (buckets - 1)) ** 2
         found = replace(found, numbers=lambda: NumberEdges(edges[:-1], edges[1:]))
         for i, q in enumerate(QUANTILES if quantiles else ()):
-            squares[i] += (np.mean(seconds <= found.quantile(q).value) - q) ** 2
+            squares[i] += (np.mean(seconds <= found.quantile(q).interpolated) - q) ** 2
     return [float(error) for error in np.sqrt(squares / trials)]

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from untrackable import Deck
 from untrackable.answers.answer import Answer, answer
-from untrackable.answers.days_answers import DaysShare, active_shares, asks_about_days, returned_shares
+from untrackable.answers.days_answers import active_shares, asks_about_days, returned_shares
 from untrackable.answers.question import Question
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.encodings.encoding import Encoding
@@ -85,7 +85,8 @@ def test_other_questions_are_refused() -> None:
         active_shares(active, (0,))
 
 
-def test_an_interval_that_leaves_out_hardly_anything_does_not_tell_a_share() -> None:
-    ends = [(0.0, 1.0), (0.0, 0.95), (0.02, 1.0), (0.0, 0.9), (0.3, 0.8)]
-    shares = [DaysShare(days=7, value=0.5, lower=a, upper=b, known=1.0, beta=0.05) for a, b in ends]
-    assert [share.tells for share in shares] == [False, False, False, True, True]
+def test_shares_of_active_days_are_possible_and_follow_the_rule_of_all_shares() -> None:
+    for people, told in ((30, False), (50_000, True)):
+        for share in active_shares(answered(ACTIVE_DAYS, np.full(people, 28), 1, eps=1.0)):
+            assert 0 <= share.value <= 1
+            assert share.tells == told

@@ -54,7 +54,7 @@ def test_over_one_postgresql_each_report_counts_once(new_url: Callable[[str], st
     assert told[0] == told[1]
     assert told[0]["reports"] == PEOPLE
     expected = asked.mechanism.aggregator(1).add(reports).estimate()
-    assert {row["value"]: row["frequency"] for row in told[0]["values"]} == {
+    assert {row["value"]: row["unclamped"] for row in told[0]["values"]} == {
         value: pytest.approx(expected.frequencies[value]) for value in range(asked.encoding.values)
     }
 

@@ -10,8 +10,16 @@ def test_rounds_and_ranges() -> None:
 
 
 def test_who_stands_out_is_said_by_the_interval_alone() -> None:
-    said = interval_words(0.05, discovered=False)
+    row = {"frequency": 0.2, "lower": 0.1, "upper": 0.3}
+    said = interval_words(0.05, [row], discovered=False)
     assert said[0] == "All intervals hold at once, except with probability 5 % (upper)."
     assert any("stands out if its interval excludes zero" in sentence for sentence in said)
-    assert len(interval_words(0.01, discovered=True)) == len(said) + 1
+    assert len(interval_words(0.01, [row], discovered=True)) == len(said) + 1
+    unknown = {"frequency": None, "lower": 0.0, "upper": 1.0}
+    more = interval_words(0.05, [row, unknown], discovered=False, others=True)[len(said) :]
+    assert [sentence.split(",")[0].split(":")[0] for sentence in more] == [
+        "Cannot tell",
+        "Where intervals overlap",
+        "Answers that are not shown may be as frequent as some of these.",
+    ]
     assert "all 12 rounds and all answers at once, except with probability 5 % (upper)" in band_words(0.05, 12)

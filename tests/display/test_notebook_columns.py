@@ -132,7 +132,7 @@ def test_trends_and_distributions() -> None:
 
 def test_answers_have_names() -> None:
     assert result("answer").to_arrow()["value"].to_pylist()[1] == "two & three"
-    assert result("answer").to_pandas().frequency.tolist() == result("estimate").frequencies.tolist()
+    assert result("answer").to_pandas().unclamped.tolist() == result("estimate").frequencies.tolist()
 
 
 def test_other_things_have_no_columns() -> None:

@@ -109,7 +109,7 @@ def axes_of(name: str, **given: Any) -> list[Any]:
 def test_bars_are_the_shares_and_their_intervals() -> None:
     (axes,) = axes_of("estimate")
     rows = result("estimate").top(3)
-    assert [bar.get_width() for bar in axes.patches] == [max(0.0, row.frequency) for row in rows]
+    assert [bar.get_width() for bar in axes.patches] == [row.frequency for row in rows]
     (intervals,) = axes.collections
     ends = [[(row.lower, i), (row.upper, i)] for i, row in enumerate(rows)]
     assert np.allclose(intervals.get_segments(), ends)

@@ -72,8 +72,8 @@ def test_values_that_did_not_change_for_certain_are_named() -> None:
 
 def test_notes_are_of_what_is_shown() -> None:
     numbers = notes(Trends((), (_median(),), 0.05, ""))
-    assert numbers[0] == "estimate: unbiased, so a mean may be out of range; behind it, its band"
+    assert numbers[0] == "estimate: unbiased; a mean may be out of range; behind it, its band"
     assert "changes: all of them are real, except with probability 0.05 (upper)" in numbers[2]
     shares = notes(Trends((result("share trend"),) * 2, (), 0.05, ""))
-    assert shares[0] == "estimate: unbiased, so a share may be below 0"
+    assert shares[0] == "estimate: unbiased; shares are cut off at 0 and 100 %"
     assert "changes: all of them of all values are real" in shares[2]

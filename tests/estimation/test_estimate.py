@@ -16,6 +16,7 @@ import pytest
 from untrackable import Bitwise, Deck, Fresh, NoisyInnerProduct, RandomizedResponse, Rappor
 from untrackable.estimation import estimate
 from untrackable.estimation.aggregators import Estimate
+from untrackable.estimation.intervals import certain_order
 from untrackable.mechanisms import CountMeanSketch, DBitFlip, Lgrr, Loloha, OneChange, Unary
 from untrackable.mechanisms.interface import Mechanism
 
@@ -163,10 +164,16 @@ def test_top() -> None:
     assert rows[0].stands_out
     assert not rows[4].stands_out
     assert rows[0].p_value < 1e-100
-    order = np.argsort(-found.frequencies, kind="stable")
-    assert [row.value for row in found.top(1000)] == order.tolist()
+    everything = found.top(1000)
+    assert sorted(row.value for row in everything) == list(range(256))
+    interval = found.interval(simultaneous=True)
+    assert [row.value for row in everything] == certain_order(*interval)
+    assert found.certainly_top(found.top(2))
+    assert found.certainly_top(everything)
+    assert not found.certainly_top(rows)
     for row in rows:
-        assert row.frequency == found.frequencies[row.value]
+        assert row.unclamped == found.frequencies[row.value]
+        assert row.frequency == min(1.0, max(0.0, row.unclamped))
         assert row.lower == found.interval(simultaneous=True).lower[row.value]
         assert row.upper == found.interval(simultaneous=True).upper[row.value]
     strict = found.top(256, dependence="any")
@@ -230,7 +237,8 @@ def test_the_false_discovery_rate_is_kept() -> None:
 
 # --- tables ----------------------------------------------------------------------------------------------------
 
-COLUMNS = ["value", "frequency", "standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous"]
+COLUMNS = ["value", "frequency", "tells", "unclamped", "standard_error", "lower", "upper"]
+COLUMNS += ["lower_simultaneous", "upper_simultaneous"]
 
 
 def test_tables(tmp_path: Path) -> None:
@@ -238,17 +246,39 @@ def test_tables(tmp_path: Path) -> None:
     table = found.to_arrow()
     assert table.column_names == COLUMNS
     assert table.schema.metadata == {b"reports": b"1000", b"beta": b"0.05", b"intervals": b"upper"}
-    assert table["frequency"].to_pylist() == found.frequencies.tolist()
+    assert table["frequency"].to_pylist() == found.frequencies.clip(0, 1).tolist()
+    assert table["unclamped"].to_pylist() == found.frequencies.tolist()
     found.to_csv(tmp_path / "estimate.csv")
     with (tmp_path / "estimate.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0] == COLUMNS
-    assert [[float(entry) for entry in row] for row in rows[1:]] == [
+    assert [[json.loads(entry.lower()) for entry in row] for row in rows[1:]] == [
         list(row.values()) for row in table.to_pylist()
     ]
     told = json.loads(found.to_json())
     assert told["reports"] == 1000
     assert told["columns"] == table.to_pydict()
+
+
+def test_few_reports_tell_no_share_anywhere_and_keep_the_order_of_the_values(tmp_path: Path) -> None:
+    """Without the rule, these are shares of more than 100 % and below 0, and one of them is a winner."""
+    found = estimated(Deck(bits=3, slots=4, eps_report=0.3, width=1), np.arange(40) % 8)
+    assert found.frequencies.max() > 1
+    assert found.frequencies.min() < 0
+    assert not found.tells().any()
+    assert np.isnan(found.shares()).all()
+    rows = found.top(8)
+    assert [row.value for row in rows] == list(range(8))
+    assert [(row.frequency, row.lower, row.upper) for row in rows].count((None, 0.0, 1.0)) >= 6
+    table = found.to_arrow(consistent=True)
+    assert table["frequency"].null_count == table["consistent"].null_count == 8
+    assert table["tells"].to_pylist() == [False] * 8
+    told = json.loads(found.to_json(consistent=True))["columns"]
+    assert told["frequency"] == told["consistent"] == [None] * 8
+    assert told["unclamped"] == found.frequencies.tolist()
+    found.to_csv(tmp_path / "estimate.csv")
+    with (tmp_path / "estimate.csv").open(encoding="utf-8", newline="") as file:
+        assert {(row["frequency"], row["tells"]) for row in csv.DictReader(file)} == {("", "False")}
 
 
 def test_names_of_values_are_in_the_tables(tmp_path: Path) -> None:
@@ -268,9 +298,9 @@ def test_data_frames() -> None:
     assert list(frame.columns) == COLUMNS
     assert frame["value"].tolist() == list(range(found.frequencies.size))
     assert frame["frequency"].dtype == np.float64
-    assert np.array_equal(frame["frequency"], found.frequencies)
+    assert np.array_equal(frame["unclamped"], found.frequencies)
     assert np.array_equal(frame["upper_simultaneous"], found.interval(simultaneous=True).upper)
-    assert frame.nlargest(1, "frequency")["value"].item() == 0
+    assert frame.nlargest(1, "unclamped")["value"].item() == 0
     names = ["Ada", "Émmy, \n"]
     rappor = Rappor(bloom_bits=16, hashes=2, f=0.25, p=0.25, q=0.75)
     assert estimated(rappor, np.array(names * 100), candidates=names).to_pandas()["value"].tolist() == names

@@ -5,6 +5,7 @@ Small populations are asked many times over. Seeds are fixed. Bounds are conserv
 """
 
 import dataclasses
+import math
 import zlib
 from collections.abc import Iterator
 from fractions import Fraction
@@ -87,7 +88,8 @@ def missed(found: Estimate, raw: NDArray[Any], encoding: Any) -> NDArray[np.bool
     missing = [not mean.lower <= numbers.mean() <= mean.upper]
     for q in QUANTILES:
         true, quantile = np.quantile(numbers, q, method="inverted_cdf"), found.quantile(q)
-        assert quantile.lower <= quantile.value <= quantile.upper
+        assert quantile.lower <= quantile.interpolated <= quantile.upper
+        assert math.isnan(quantile.value) or quantile.value == quantile.interpolated
         missing.append(not quantile.lower <= true <= quantile.upper)
     band = found.distribution()
     shares = (numbers[:, None] <= band.edges).mean(axis=0)
@@ -215,6 +217,20 @@ def test_what_the_reports_cannot_tell() -> None:
     good = next(asked(MECHANISMS["symbol"], LENGTHS, populations()["words"]))
     assert good.mean().tells
     assert good.quantile(0.5).tells
+
+
+def test_a_median_is_a_number_that_somebody_holds() -> None:
+    """Half of the people are at 4 and half at 11. In many runs the curve reaches a half in between."""
+    encoding, raw, times = IntegerRange(low=0, high=15), np.repeat([4, 11], 1000), 200
+    for eps, fewest in ((2.0, 20), (1.0, 20), (0.5, 20)):
+        between = named = gaps = 0
+        for found in asked(Fresh(NoisyInnerProduct(bits=4, eps=eps)), encoding, raw, times=times):
+            median = found.quantile(0.5)
+            between += median.tells and median.interpolated not in (4, 11)
+            named += median.tells and not math.isnan(median.value) and median.value not in (4, 11)
+            gaps += median.tells and median.lower <= 5 <= median.upper and not median.gaps
+        assert between >= fewest
+        assert named == gaps == 0
 
 
 def test_numbers_out_of_range_have_no_mean() -> None:

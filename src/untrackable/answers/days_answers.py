@@ -18,7 +18,7 @@ from untrackable.encodings.days_of_use import (
     RETURN_DAYS,
     retention_masks,
 )
-from untrackable.estimation.functional import is_told
+from untrackable.estimation.intervals import is_told
 
 AT_LEAST = (1, 7, 14, 28)
 """Numbers of active days that are asked for unless others are given."""
@@ -28,8 +28,9 @@ AT_LEAST = (1, 7, 14, 28)
 class DaysShare:
     """A share of people, for a number of days, in an interval that fails with probability at most `beta` (upper).
 
-    All intervals of an answer hold at once. If one leaves out less than a tenth of what is possible, the reports do
-    not `tell` the share. `known` is the share of people of whom it is known (estimated), those that it is of.
+    All intervals of an answer hold at once. The value is within [0, 1]. Reports do not `tell` it if the interval
+    is too wide, as for all shares. `known` is the share of people of whom it is known (estimated), those that it is
+    of.
     """
 
     days: int
@@ -38,11 +39,7 @@ class DaysShare:
     upper: float
     known: float
     beta: float
-
-    @property
-    def tells(self) -> bool:
-        """Whether the interval leaves out enough, as for means and quantiles."""
-        return is_told(self.upper - self.lower, 1.0)
+    tells: bool
 
 
 def asks_about_days(answer: Answer) -> str | None:
@@ -60,7 +57,15 @@ def active_shares(answer: Answer, at_least: tuple[int, ...] = AT_LEAST, *, beta:
         checks.integer("at_least", days, low=1, high=LAST_DAYS)
         share = narrow.functional(np.arange(LAST_DAYS + 1) >= days)
         found.append(
-            DaysShare(days=days, value=share.value, lower=share.lower, upper=share.upper, known=1.0, beta=beta)
+            DaysShare(
+                days=days,
+                value=_within(share.value),
+                lower=share.lower,
+                upper=share.upper,
+                known=1.0,
+                beta=beta,
+                tells=share.tells,
+            )
         )
     return found
 
@@ -79,17 +84,25 @@ def returned_shares(answer: Answer, *, beta: float = 0.05) -> list[DaysShare]:
     for day in RETURN_DAYS:
         back, known = (np.array(mask, dtype=np.float64) for mask in retention_masks(day))
         came, stayed_away = narrow.functional(back), narrow.functional(known - back)
+        lower = _ratio(came.lower, stayed_away.upper) if came.lower > 0 else 0.0
+        upper = _ratio(came.upper, stayed_away.lower) if stayed_away.lower > 0 else 1.0
         found.append(
             DaysShare(
                 days=day,
                 value=_ratio(came.value, stayed_away.value),
-                lower=_ratio(came.lower, stayed_away.upper) if came.lower > 0 else 0.0,
-                upper=_ratio(came.upper, stayed_away.lower) if stayed_away.lower > 0 else 1.0,
-                known=came.value + stayed_away.value,
+                lower=lower,
+                upper=upper,
+                known=_within(came.value + stayed_away.value),
                 beta=beta,
+                tells=came.tells and stayed_away.tells and is_told(upper - lower, 1.0),
             )
         )
     return found
+
+
+def _within(share: float) -> float:
+    """A share that is possible."""
+    return min(1.0, max(0.0, share))
 
 
 def _ratio(came: float, stayed_away: float) -> float:

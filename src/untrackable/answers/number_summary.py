@@ -1,6 +1,7 @@
 """Mean and quantiles of a question that is answered with numbers, for every place that shows them."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from untrackable.estimation.ordered_values import Quantile
 MEDIAN_AND_95 = (0.5, 0.95)
 MOST_NUMBERS = 1 << 16
 """With more values than this, mean and quantiles would take much memory, and are not computed."""
-_INFINITE = ("inf", "-inf", "nan")
+_INFINITE = ("inf", "-inf")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +33,15 @@ class NumberSummary:
     refusals: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All of it for JSON. Infinite numbers are strings."""
+        """All of it for JSON. Infinite numbers are strings, and a value that is not told is null."""
         content: dict[str, Any] = strict_json.finite(
             {
                 "unit": self.unit,
                 "intervals": "upper, for each number alone",
                 "beta": self.beta,
                 "clamped": list(self.clamped),
-                "mean": None if self.mean is None else dataclasses.asdict(self.mean),
-                "quantiles": [dataclasses.asdict(quantile) for quantile in self.quantiles],
+                "mean": None if self.mean is None else _told(self.mean),
+                "quantiles": [_told(quantile) for quantile in self.quantiles],
                 "refusals": list(self.refusals),
             }
         )
@@ -60,9 +61,16 @@ class NumberSummary:
         )
 
 
+def _told(found: Functional | Quantile) -> dict[str, Any]:
+    """The fields, without the value if the reports do not tell it."""
+    shown = found.tells and not math.isnan(found.value)
+    return dataclasses.asdict(found) | ({} if shown else {"value": None})
+
+
 def _numbers(written: dict[str, Any]) -> dict[str, Any]:
-    """The fields with their numbers, of which infinite ones are strings in JSON."""
-    return {name: float(field) if field in _INFINITE else field for name, field in written.items()}
+    """The fields with their numbers, of which infinite ones are strings in JSON, and those not told are null."""
+    read = {name: float(field) if field in _INFINITE else field for name, field in written.items()}
+    return read | ({"value": math.nan} if read["value"] is None else {})
 
 
 def number_summary(

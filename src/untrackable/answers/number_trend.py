@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from untrackable import checks
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import MEDIAN_AND_95, MOST_NUMBERS
-from untrackable.answers.trend import answered_trend
+from untrackable.answers.trend import answered_trend, at_beta
 from untrackable.estimation.change_points import Change
-from untrackable.estimation.functional import checked_weights, is_told
-from untrackable.estimation.intervals import FloatArray
-from untrackable.estimation.ordered_values import NumberEdges, cumulative_shares, numbered
+from untrackable.estimation.functional import checked_weights
+from untrackable.estimation.intervals import FloatArray, is_told
+from untrackable.estimation.ordered_values import NumberEdges, cumulative_shares, held_values, numbered
 from untrackable.estimation.quantile_windows import RoundQuantiles
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import independent_rounds
@@ -33,8 +33,8 @@ class NumberTrend(NotebookTable):
     The `changes` are all true at once, except with probability `beta` (upper). If a client's reports are not
     `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
     Standard errors are estimated for shares, upper for weighted sums, and not known for quantiles. The `unit` is
-    empty if numbers have none, and None for shares of people. A mean or quantile that the reports of a round cannot
-    tell has no estimate (NaN): its band leaves out less than a tenth of what is possible.
+    empty if numbers have none, and None for shares of people. A share, mean or quantile that the reports of a round
+    cannot tell has no estimate (NaN), nor has a quantile of which it is not certain that anybody holds it.
     """
 
     name: str
@@ -54,13 +54,13 @@ class NumberTrend(NotebookTable):
 def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
     """The shares of people who hold these values, round by round. Values may be chosen by looking at estimates."""
     found = answered_trend(answer, values, beta=beta)
-    lower, upper = found.interval()
+    shares, (lower, upper) = found.shares(), found.interval()
     return tuple(
         NumberTrend(
             name=answer.label(value),
             rounds=found.rounds,
             reports=found.reports,
-            estimates=found.frequencies[:, i],
+            estimates=shares[:, i],
             standard_errors=found.standard_errors[:, i],
             lower=lower[:, i],
             upper=upper[:, i],
@@ -130,7 +130,8 @@ def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> Numb
 def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
     """The number that a share `quantile` of the people is at or below, round by round.
 
-    If numbers are in buckets, the estimate is the middle of a bucket, and the band ends at edges of buckets.
+    If numbers are in buckets, the estimate is the middle of a bucket, and the band ends at edges of buckets. There
+    is an estimate only if it is certain that somebody holds it, or the band has one value only.
     """
     beta, together = checks.open_probability("beta", beta), checks.integer("together", together, low=1)
     quantile = checks.open_probability("quantile", quantile)
@@ -147,12 +148,15 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
         independent=_independent(answer, bounds),
     )
     first, last = found.band(beta, together=together)
+    share = beta / len(estimates)
+    held = np.stack([held_values(at_beta(estimate, share)) for estimate in estimates])
+    known = (first == last) | held[np.arange(first.size), found.places()]
     return NumberTrend(
         name="quantile",
         quantile=quantile,
         rounds=found.rounds,
         reports=_reports(answer),
-        estimates=_told(found.estimates(), last - first + 1, edges.lower.size),
+        estimates=np.where(known, _told(found.estimates(), last - first + 1, edges.lower.size), np.nan),
         standard_errors=None,
         lower=edges.lower[first],
         upper=edges.upper[last],

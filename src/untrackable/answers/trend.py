@@ -14,7 +14,13 @@ from untrackable.answers.question import Question
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.change_points import Change, located_changes, round_comparisons
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.intervals import FloatArray, Interval, interval_around, radii_of_deviations
+from untrackable.estimation.intervals import (
+    FloatArray,
+    Interval,
+    interval_around,
+    radii_of_deviations,
+    shown_shares,
+)
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import deviation_of, independent_rounds
 from untrackable.estimation.spread import Spread
@@ -44,6 +50,10 @@ class Trend:
     def interval(self) -> Interval:
         """Where all true shares lie at once."""
         return interval_around(self.frequencies, self.radius)
+
+    def shares(self) -> FloatArray:
+        """The frequencies as they are shown: within [0, 1], and NaN where the reports do not tell them."""
+        return shown_shares(self.frequencies, self.radius)
 
 
 def trend(

@@ -84,7 +84,7 @@ def _draw(path: Path, outcome: DemoResult) -> None:
 def _columns(outcome: DemoResult) -> dict[str, list[Any]]:
     """One row for each homepage that is shown: the truth, and both estimates with their intervals."""
     ways = {"alone": outcome.alone, "crowd": outcome.crowd}
-    names = ("frequency", "lower", "upper")
+    names = ("frequency", "tells", "lower", "upper")
     return {
         "value": [outcome.alone.values[value]["label"] for value in outcome.shown],
         "truth": [float(outcome.truth[value]) for value in outcome.shown],
@@ -162,7 +162,8 @@ def _counted(collected: Collected) -> str:
 def _interval(row: dict[str, Any]) -> str:
     """An estimate and its interval. The mark says that it stands out from the noise."""
     mark = "*" if row["stands_out"] else " "
-    return f"{row['frequency']:.3f} ({_end(row['lower'])} to {_end(row['upper'])}){mark}"
+    share = "cannot tell" if row["frequency"] is None else f"{row['frequency']:.3f}"
+    return f"{share} ({_end(row['lower'])} to {_end(row['upper'])}){mark}"
 
 
 def _print_followed(console: Console, outcome: DemoResult) -> None:

@@ -130,6 +130,8 @@ def _print(found: Discovered) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from untrackable.display.percentages import CANNOT_TELL, string_notes
+
     console = Console(highlight=False)
     said = (
         f"{found.n:,} reports; {len(found.strings)} strings that people hold (the probability that any is false is "
@@ -145,8 +147,8 @@ def _print(found: Discovered) -> None:
     for entry in (*found.strings, *leads):
         table.add_row(
             Text(printable(entry.string) or "(empty)"),
-            f"{100 * entry.frequency:.2f} %",
-            f"{100 * entry.standard_error:.2f} %",
+            CANNOT_TELL if entry.share is None else f"{100 * entry.share:.2f} %",
+            "" if entry.share is None else f"{100 * entry.standard_error:.2f} %",
             f"{100 * entry.lower:.2f} … {100 * entry.upper:.2f} %",
             f"{entry.p_value:.1g}",
             "" if entry.p_value <= found.alpha else "may be noise",
@@ -155,6 +157,7 @@ def _print(found: Discovered) -> None:
     notes = [
         "std. error: estimated; all within: holds for all strings at once (upper)",
         "p-value: adjusted for all possible strings (upper)",
+        *string_notes(found.strings),
         _findable(found),
     ]
     print_sentences(console, notes, indent="  ")

@@ -73,8 +73,8 @@ def estimate(
     Files that `untrackable simulate`, `untrackable export` or the library wrote say how their reports were made. A
     damaged or truncated file is an error: nothing is estimated from the rest of it. With Spark, FILES are Parquet.
 
-    With --by-round, each of the most frequent values is shown in every round, with a band that holds for all rounds
-    together, and rises and falls that are certain are named. If answers are numbers, their mean, median and
+    With --by-round, the values with the largest estimates are shown in every round, with a band that holds for all
+    rounds together, and rises and falls that are certain are named. If answers are numbers, their mean, median and
     95th percentile are shown instead, and single values if --top is given. --plot, --export and --json then are by
     round as well, with everything.
 
@@ -209,7 +209,7 @@ def _print(
             grid.add_row(*row)
         console.print(grid)
         console.print()
-    said = estimate_table.notes(found, fdr=fdr, columns=columns, numbers=numbers)
+    said = estimate_table.notes(found, fdr=fdr, columns=columns, top=top, numbers=numbers)
     print_sentences(console, [*said, *days_words.days_notes(found, beta)], indent="  ")
     console.print()
 

@@ -38,9 +38,13 @@ def _learned(axes: Axes, outcome: DemoResult) -> None:
     )
     for aside, color, name, collected in ways:
         rows = [collected.values[value] for value in outcome.shown]
-        value, lower, upper = (np.array([row[name] for row in rows]) for name in ("frequency", "lower", "upper"))
+        lower, upper = (np.array([row[name] for row in rows]) for name in ("lower", "upper"))
+        told = [row["tells"] for row in rows]
+        # A share that is not told has its interval only.
+        value = np.array([row["frequency"] if row["tells"] else row["lower"] for row in rows])
         beyond = np.maximum(0, [value - lower, upper - value])
-        axes.errorbar(places + aside, value, yerr=beyond, fmt=".", color=color, capsize=2, label=name)
+        axes.errorbar(places + aside, value, yerr=beyond, fmt="none", color=color, capsize=2)
+        axes.plot((places + aside)[told], value[told], ".", color=color, label=name)
     axes.plot(places, outcome.truth[outcome.shown], "_", ms=13, mew=1.6, color=INK, label="truth", zorder=1)
     labels = [outcome.crowd.values[value]["label"] for value in outcome.shown]
     axes.set_xticks(places, labels, rotation=45, ha="right")

@@ -36,7 +36,7 @@ from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
 from untrackable.serving import server_process
 
 _ASKED = 1000
-"""The collector is asked for this many values, the most frequent ones. It gives no more at once."""
+"""The collector is asked for this many values, those with the largest estimates. It gives no more at once."""
 SHOWN = 16
 """Tables and figures show this many homepages."""
 _RELAYED = 200
@@ -56,7 +56,10 @@ _GRACE_SECONDS = str((ROUNDS + 1) * 86_400)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """The collector's own answer to one campaign: labels, shares and intervals of values, the largest first."""
+    """The collector's own answer to one campaign: labels, shares and intervals of values.
+
+    A value comes before one of an earlier place if it is certainly more frequent.
+    """
 
     campaign: Campaign
     accepted: int
@@ -70,7 +73,7 @@ class DemoResult:
     """What the collector learns when it asks in two ways, and how well an observer could follow people.
 
     Reports to the campaign `alone` are as private as promised whoever sees them. Those to the campaign in the
-    `crowd` are so only if nobody knows who sent which. `shown` are the most frequent values, the first first.
+    `crowd` are so only if nobody knows who sent which. `shown` are the values with the largest estimates.
     `address` is the collector's, with its dashboard, and `key` opens the pages for managers. At `answer_address` is
     a page on which visitors answer themselves.
     """
@@ -138,7 +141,7 @@ def run(
             alone,
             crowd,
             promised,
-            [value for value in crowd.values if value in alone.values][:SHOWN],
+            _largest(crowd, alone),
             follow(asked.mechanism, seed, _share_of(progress, _FOLLOWING)),
         )
 
@@ -217,6 +220,13 @@ def _collect(campaign: Campaign, server: str, key: str, relays: tuple[str, ...],
     answer = strict_json.parse(request(server, "GET", f"{where}/estimate?top={_ASKED}"))
     rows = {row["value"]: row for row in answer["values"]}
     return Collected(campaign, accepted, answer["reports"], answer["beta"], rows)
+
+
+def _largest(first: Collected, other: Collected) -> list[int]:
+    """The values with the largest estimates, of those that both answers have, in the order of the first."""
+    both = [value for value in first.values if value in other.values]
+    chosen = sorted(both, key=lambda value: -first.values[value]["unclamped"])[:SHOWN]
+    return [value for value in both if value in chosen]
 
 
 def _share_of(progress: Progress, what: str) -> ShowShare:

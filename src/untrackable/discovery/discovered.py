@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable import strict_json
+from untrackable.estimation.intervals import shown_share
 from untrackable.notebook_view import NotebookTable
 
 if TYPE_CHECKING:
@@ -26,10 +27,20 @@ class FoundString(NamedTuple):
     upper: float
     p_value: float
 
+    @property
+    def share(self) -> float | None:
+        """The frequency as it is shown: within [0, 1], and None if the reports do not tell it."""
+        return shown_share(self.frequency, self.lower, self.upper)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, with the frequency as it is shown and the unbiased estimate."""
+        told = {"tells": self.share is not None, "unclamped": self.frequency}
+        return {**self._asdict(), "frequency": self.share, **told}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Discovered(NotebookTable):
-    """Strings that people hold, the most frequent first, and leads: the next best strings, which may be noise.
+    """Strings that people hold, the largest estimates first, and leads: the next best strings, which may be noise.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `n` is the number of reports. The
     search looked at `tried` prefixes in `passes` passes. In the last one, a string of the greatest length, which is
@@ -61,7 +72,7 @@ class Discovered(NotebookTable):
         """A JSON object, which also says which numbers are bounds."""
         plain: dict[str, Any] = asdict(self)
         for name in ("strings", "leads"):
-            plain[name] = [found._asdict() for found in getattr(self, name)]
+            plain[name] = [found.to_json() for found in getattr(self, name)]
         certainty = {"p_value": "upper", "lower": "upper", "upper": "upper", "standard_error": "estimated"}
         certainty["findable"] = "estimated"
         return strict_json.write(strict_json.finite({**plain, "certainty": certainty}))

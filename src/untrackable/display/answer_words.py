@@ -1,9 +1,10 @@
 """Published answers in plain words: which rounds, how certain, and why there is nothing to show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from untrackable.display.numbers import all_of
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import NOT_TOLD, order_notes, percent
 
 BUCKET_WORDS = (
     "The collector knows strings by their hash only, so these are buckets, each for many strings. Name the strings "
@@ -24,14 +25,22 @@ def range_words(lower: float, upper: float) -> str:
     return f"{percent(lower, 'down').removesuffix(' %')} to {percent(upper, 'up')}"
 
 
-def interval_words(beta: float, *, discovered: bool) -> list[str]:
-    """How to read shares, intervals and bars. The interval alone says which answers stand out."""
+def interval_words(
+    beta: float, rows: Sequence[Mapping[str, Any]], *, discovered: bool, others: bool = False
+) -> list[str]:
+    """How to read the shares, intervals and bars of these rows, and how certain their order is.
+
+    The interval alone says which answers stand out. There are `others` if answers that are not listed may be as
+    frequent.
+    """
     chance = f"{100 * beta:g} %"
     sentences = [
         f"All intervals hold at once, except with probability {chance} (upper).",
-        "The noise is corrected for on average, so an estimate may fall below zero.",
         "An answer stands out if its interval excludes zero: its bar is filled. Pale bars may be noise.",
     ]
+    notes = [NOT_TOLD] * any(row["frequency"] is None for row in rows)
+    notes += order_notes([(row["lower"], row["upper"]) for row in rows], others=others, listed=not discovered)
+    sentences += [f"{note[:1].upper()}{note[1:]}." for note in notes]
     if discovered:
         sentences.append(
             f"Nobody listed these strings: each of them is held by somebody, except with probability {chance} "

@@ -52,4 +52,6 @@ def days_notes(answer: Answer, beta: float) -> list[str]:
 
 def days_json(answer: Answer, beta: float) -> list[dict[str, Any]]:
     """The shares for JSON."""
-    return [{**dataclasses.asdict(share), "tells": share.tells} for share in days_shares(answer, beta)]
+    return [
+        dataclasses.asdict(share) | ({} if share.tells else {"value": None}) for share in days_shares(answer, beta)
+    ]

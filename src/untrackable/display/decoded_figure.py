@@ -10,12 +10,12 @@ def decoded_picture(decoded: Decoded, *, top: int = 20) -> Picture:
     """The shares of the strings that were chosen, with their intervals."""
     shown = decoded.candidates[:top]
     left_out = len(decoded.candidates) - len(shown)
-    more = f"; the {len(shown)} most frequent of {len(decoded.candidates):,} are drawn" if left_out else ""
+    more = f"; the {len(shown)} largest estimates of {len(decoded.candidates):,} are drawn" if left_out else ""
     words = f"{len(decoded.found):,} of {decoded.listed:,} candidates found in {decoded.reports:,} reports{more}"
     figure, (panel,) = panels(bars_height(len(shown)))
     draw_bars(
         panel,
-        [Bar(one.name, one.proportion, one.lower, one.upper, one.found) for one in shown],
+        [Bar(one.name, one.share, one.lower, one.upper, one.found) for one in shown],
         BarWords(
             words,
             "found: it passed the test (approximate)",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 
+from untrackable.display.percentages import CANNOT_TELL, string_notes
 from untrackable.rappor_decode.decode_result import Decoded
 
 _NOTABLE = 1.2
@@ -60,6 +61,7 @@ def _notes(decoded: Decoded) -> Iterable[str]:
         )
     if unusual.indistinct:
         yield f"Candidates that look like mixtures of others, and count as not found: {unusual.indistinct:,}."
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in string_notes(decoded.candidates))
     if decoded.dispersion > _NOTABLE:
         yield (
             f"Bits vary {decoded.dispersion:.3g} times as much as noise does (sampled). Either strings that were "
@@ -79,7 +81,7 @@ def cells(decoded: Decoded) -> list[list[str]]:
             " = ".join((one.name, *one.alike)),
             f"{one.count:,.0f}",
             f"{one.count_error:,.0f}",
-            f"{one.proportion:.4f}",
+            CANNOT_TELL if one.share is None else f"{one.share:.4f}",
             f"{one.lower:.4f} … {one.upper:.4f}",
             f"{one.p_value:.2g}" if one.p_value > 0 else "< 1e-300",
             "yes" if one.found else "no",

@@ -17,7 +17,7 @@ def discovered_picture(discovered: Discovered, *, top: int = 20) -> Picture:
     figure, (panel,) = panels(bars_height(len(shown)))
     draw_bars(
         panel,
-        [Bar(each.string, each.frequency, each.lower, each.upper, i < certain) for i, each in enumerate(shown)],
+        [Bar(each.string, each.share, each.lower, each.upper, i < certain) for i, each in enumerate(shown)],
         BarWords(
             words,
             f"held by somebody, all of them, except with probability {discovered.alpha:g} (upper)",

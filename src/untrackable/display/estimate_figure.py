@@ -1,4 +1,4 @@
-"""An answer as a picture: the most frequent values with their intervals, and values round by round."""
+"""An answer as a picture: the values with the largest estimates and their intervals, and values round by round."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import share_trends
 from untrackable.display.figure_style import panels
+from untrackable.display.percentages import order_notes
 from untrackable.display.picture import Picture
 from untrackable.display.share_bars import Bar, BarWords, bars_height, draw_bars
 from untrackable.display.trend_figure import MOST_TRENDS, draw_trends, trends_height
@@ -19,7 +20,7 @@ _FEWEST_ROUNDS = 3
 
 
 def estimate_picture(estimate: Estimate, *, top: int = 20) -> Picture:
-    """The most frequent values, with intervals that hold for all values at once."""
+    """The values with the largest estimates, with intervals that hold for all values at once."""
     rows = estimate.top(top)
     figure, (panel,) = panels(bars_height(len(rows)))
     return Picture(figure, _draw(panel, estimate, rows, str, ""))
@@ -28,21 +29,25 @@ def estimate_picture(estimate: Estimate, *, top: int = 20) -> Picture:
 def answer_picture(answer: Answer, *, top: int = 20) -> Picture:
     """The same with the names of values, and below it the first of them over the rounds, from three rounds on."""
     rows = answer.best.top(top)
-    drawn = rows[:MOST_TRENDS] if len(answer.rounds) >= _FEWEST_ROUNDS else []
+    drawn = answer.best.top(min(top, MOST_TRENDS)) if len(answer.rounds) >= _FEWEST_ROUNDS else []
     figure, (bars, *below) = panels(bars_height(len(rows)), *([trends_height(len(drawn))] if drawn else []))
     pooled = "" if len(answer.rounds) == 1 else " of all rounds" if answer.pooled else " of the last round"
     words = _draw(bars, answer.best, _in_order(answer, rows), answer.label, pooled)
     for panel in below:
         first = share_trends(answer, [row.value for row in _in_order(answer, drawn)], beta=answer.best.beta)
-        few = "" if len(drawn) == len(rows) else f"{len(drawn)} most frequent "
-        draw_trends(panel, first, f"The {few}values, round by round")
+        few = "" if len(drawn) == len(rows) else f"with the {len(drawn)} largest estimates, "
+        draw_trends(panel, first, f"The values {few}round by round")
     return Picture(figure, words)
 
 
 def _in_order(answer: Answer, rows: list[Ranked]) -> list[Ranked]:
-    """Numbers from the lowest to the highest, if all are shown; else the most frequent first."""
+    """Numbers from the lowest to the highest, if all are shown; else those that are certainly frequent first."""
     whole = answer.encoding is not None and answer.encoding.ordered and len(rows) == answer.best.frequencies.size
     return sorted(rows, key=lambda row: row.value) if whole else rows
+
+
+def _order(rows: list[Ranked]) -> str:
+    return "".join(f"; {note}" for note in order_notes([(row.lower, row.upper) for row in rows]))
 
 
 def _draw(
@@ -50,7 +55,10 @@ def _draw(
 ) -> str:
     bars = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
     count = estimate.frequencies.size
-    shown = f"the {len(rows)} most frequent of {count:,} values" if len(rows) < count else f"{count:,} values"
+    shown = f"{count:,} values"
+    if len(rows) < count:
+        which = "most frequent" if estimate.certainly_top(rows) else "largest estimates"
+        shown = f"the {len(rows)} {which} of {count:,} values"
     words = f"Shares of {shown}, from {estimate.n:,} reports{pooled}"
     draw_bars(
         panel,
@@ -60,7 +68,7 @@ def _draw(
             "stands out: the interval excludes 0",
             "may be noise: the interval includes 0",
             "estimate (sampled), and an interval that holds for all values at once, except with probability "
-            f"{estimate.beta:.3g} (upper)",
+            f"{estimate.beta:.3g} (upper){_order(rows)}",
         ),
     )
     return words

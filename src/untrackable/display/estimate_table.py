@@ -1,5 +1,6 @@
 """An answer as a table for people or programs: names, estimates, intervals, bars."""
 
+import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import MEDIAN_AND_95, NumberSummary, number_summary
 from untrackable.brackets import rounded
 from untrackable.display.number_words import number_notes
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import NOT_TOLD, order_notes, percent, shown_share
 from untrackable.display.table_file import write_table
 from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.estimation.estimate_export import about, columns
@@ -34,12 +35,17 @@ def summary(answer: FileAnswer) -> list[str]:
 
 
 def notes(
-    answer: FileAnswer, *, fdr: float, columns: Collection[str], numbers: NumberSummary | None = None
+    answer: FileAnswer,
+    *,
+    fdr: float,
+    columns: Collection[str],
+    top: int = 20,
+    numbers: NumberSummary | None = None,
 ) -> list[str]:
     """What the columns of the table mean, and what could not be checked."""
     best = answer.best
     told = {
-        "frequency": "frequency: unbiased, so it may be below 0",
+        "frequency": "frequency: unbiased, and then cut off at 0 and 100 %",
         "± error": "± error: one standard error (estimated)",
         "interval": f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper)",
         "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
@@ -48,6 +54,9 @@ def notes(
         f"noise (false discovery rate; p-values: {best.tail})",
     }
     found = [words for title, words in told.items() if title in columns]
+    rows = best.top(top, fdr=fdr)
+    found += [NOT_TOLD] * any(row.frequency is None for row in rows)
+    found += order_notes([(row.lower, row.upper) for row in rows], others=not best.certainly_top(rows))
     if numbers is not None:
         found += number_notes(numbers)
     if best.participation < 1:
@@ -108,6 +117,8 @@ def _estimate(
             {
                 "value": answer.label(row.value),
                 "frequency": row.frequency,
+                "tells": row.frequency is not None,
+                "unclamped": row.unclamped,
                 **({"consistent": nearest[row.value]} if consistent else {}),
                 "standard_error": row.standard_error,
                 "lower": row.lower,
@@ -121,31 +132,37 @@ def _estimate(
     }
 
 
-def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float]:
-    """The consistent frequencies of some values."""
+def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
+    """The consistent frequencies of some values; None if the reports do not tell their shares."""
     found = estimate.consistent()
     places = {value: i for i, value in enumerate(estimate.values)} if estimate.values is not None else None
-    return {row.value: float(found[row.value if places is None else places[row.value]]) for row in rows}
+    return {
+        row.value: None
+        if row.frequency is None
+        else float(found[row.value if places is None else places[row.value]])
+        for row in rows
+    }
 
 
 def table(
     answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
 ) -> dict[str, list[str]]:
-    """Columns of the most frequent values that fit into the width; ✓ found: the interval excludes 0."""
+    """Columns of the values with the largest estimates, as they fit the width; ✓ found: the interval excludes 0."""
     estimate = answer.best
     rows = estimate.top(top, fdr=fdr)
     found = {"value": [answer.label(row.value) for row in rows]}
-    found["frequency"] = [percent(row.frequency) for row in rows]
+    found["frequency"] = [shown_share(row.frequency) for row in rows]
     if consistent:
         nearest = _nearest(estimate, rows)
-        found["consistent"] = [percent(nearest[row.value]) for row in rows]
-    found["± error"] = [percent(row.standard_error) for row in rows]
+        found["consistent"] = [shown_share(nearest[row.value]) for row in rows]
+    if any(row.frequency is not None for row in rows):
+        found["± error"] = ["" if row.frequency is None else percent(row.standard_error) for row in rows]
     found["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
     if width < _wide(found) + _SHORTEST_BAR + _MARK:
-        del found["± error"]
+        found.pop("± error", None)
     room = min(_LONGEST_BAR, width - _wide(found) - _MARK)
     if room >= _SHORTEST_BAR:
-        scale = max((max(row.upper, row.frequency) for row in rows), default=1.0) or 1.0
+        scale = max((row.upper for row in rows), default=1.0) or 1.0
         found[""] = [bar(row, scale, room) for row in rows]
     found["found"] = ["✓" if row.stands_out else "" for row in rows]
     further = {_BY_RATE: ["✓" if row.passes_fdr else "" for row in rows]}
@@ -163,23 +180,23 @@ def _wide(columns: dict[str, list[str]]) -> int:
 
 def bar(row: Ranked, scale: float, width: int) -> str:
     """The estimate as a bar: solid up to the lower end of its interval, and a line up to the upper end."""
-    low, middle, high = (
-        max(0, min(width, round(width * share / scale))) for share in (row.lower, row.frequency, row.upper)
-    )
-    middle = max(middle, low)
+    estimate = row.lower if row.frequency is None else min(row.upper, max(row.lower, row.frequency))
+    low, middle, high = (round(width * share / scale) for share in (row.lower, estimate, row.upper))
     line = "─" * (high - middle - 1) + "┤" if high > middle else ""
     return "█" * low + "▒" * (middle - low) + line
 
 
 def spark(answer: Answer, value: Any) -> str:
-    """A value's estimates round by round, as small bars from 0 to the largest."""
+    """A value's estimates round by round, as small bars from 0 to the largest; a blank where they tell nothing."""
     shares = []
     for estimate in answer.rounds.values():
         place = value if estimate.values is None else list(estimate.values).index(value)
-        shares.append(max(0.0, float(estimate.frequencies[place])))
-    most = max(shares) or 1.0
+        shares.append(float(estimate.shares()[place]))
+    most = max((share for share in shares if not math.isnan(share)), default=0.0) or 1.0
     step = max(1, -(-len(shares) // _MOST_SPARKS))
-    return "".join(_SPARKS[round(share / most * (len(_SPARKS) - 1))] for share in shares[::step])
+    return "".join(
+        " " if math.isnan(share) else _SPARKS[round(share / most * (len(_SPARKS) - 1))] for share in shares[::step]
+    )
 
 
 def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:

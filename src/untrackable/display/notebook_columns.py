@@ -166,10 +166,13 @@ def _(together: QuestionSet) -> Columns:
 @columns_of.register
 def _(decoded: Decoded) -> Columns:
     kinds: dict[str, Kind] = {"name": "string", "alike": "texts", "found": "bool"}
-    return {
+    fields = {
         name: Column(kinds.get(name, "float64"), [getattr(one, name) for one in decoded.candidates])
         for name in Candidate.__slots__
     }
+    told = _truths(one.share is not None for one in decoded.candidates)
+    shares = _floats(one.share for one in decoded.candidates)
+    return {**fields, "proportion": shares, "tells": told, "unclamped": fields["proportion"]}
 
 
 @columns_of.register
@@ -177,7 +180,10 @@ def _(discovered: Discovered) -> Columns:
     found = [*discovered.strings, *discovered.leads]
     return {
         "string": _texts(each.string for each in found),
-        **{name: _floats(getattr(each, name) for each in found) for name in FoundString._fields[1:]},
+        "frequency": _floats(each.share for each in found),
+        "tells": _truths(each.share is not None for each in found),
+        "unclamped": _floats(each.frequency for each in found),
+        **{name: _floats(getattr(each, name) for each in found) for name in FoundString._fields[2:]},
         "certain": _truths(place < len(discovered.strings) for place in range(len(found))),
     }
 
@@ -189,6 +195,7 @@ def _(trend: NumberTrend) -> Columns:
         "round": _counts(trend.rounds),
         "reports": _counts(trend.reports),
         "estimate": _floats(None if isnan(each) else each for each in trend.estimates.tolist()),
+        "tells": _truths(not isnan(each) for each in trend.estimates.tolist()),
         "standard_error": _floats(errors),
         "lower": _floats(trend.lower),
         "upper": _floats(trend.upper),
@@ -197,8 +204,19 @@ def _(trend: NumberTrend) -> Columns:
 
 @columns_of.register
 def _(found: Distribution) -> Columns:
-    names = ("shares", "curve", "standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
-    return {"number": _floats(found.edges), **{name: _floats(getattr(found, name)) for name in names}}
+    names = ("standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
+    tells = found.tells.tolist()
+    shown = {"share": found.shares.clip(0, 1), "curve": found.curve}
+    return {
+        "number": _floats(found.edges),
+        **{
+            name: _floats(share if told else None for share, told in zip(shares, tells, strict=True))
+            for name, shares in shown.items()
+        },
+        "tells": _truths(tells),
+        "unclamped": _floats(found.shares),
+        **{name: _floats(getattr(found, name)) for name in names},
+    }
 
 
 @columns_of.register

@@ -24,7 +24,7 @@ from untrackable.display import (
 )
 from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number, said, upper
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import NOT_TOLD, order_notes, percent, shown_share, string_notes
 from untrackable.display.trend_words import amount, band_note, change_note, change_sentence, trend_name
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.ordered_values import Distribution
@@ -151,8 +151,9 @@ def _(discovered: Discovered) -> View:
     words = f"{count:,} string{'' if count == 1 else 's'} found in {discovered.n:,} reports"
     told = f"{words}. Each of them is held by somebody, except with probability {discovered.alpha:g} (upper)."
     rows = [
-        (each.string, percent(each.frequency), range_words(each.lower, each.upper)) for each in discovered.strings
+        (each.string, shown_share(each.share), range_words(each.lower, each.upper)) for each in discovered.strings
     ]
+    told += "".join(f" {note[:1].upper()}{note[1:]}." for note in string_notes(discovered.strings[:_SHOWN]))
     return View(words, [told], ("string", "share", "interval"), rows[:_SHOWN], max(0, len(rows) - _SHOWN))
 
 
@@ -173,18 +174,22 @@ def _estimated(estimate: Estimate, label: Any) -> View:
         f"{words}. Intervals hold for all values at once, except with probability {estimate.beta:g} (upper); the "
         "standard error is estimated."
     )
+    ranked = estimate.top(min(_SHOWN, count))
     rows = [
         (
             label(each.value),
-            percent(each.frequency),
-            percent(each.standard_error),
+            shown_share(each.frequency),
+            "" if each.frequency is None else percent(each.standard_error),
             range_words(each.lower, each.upper),
             "stands out" if each.stands_out else "",
         )
-        for each in estimate.top(min(_SHOWN, count))
+        for each in ranked
     ]
+    notes = [NOT_TOLD] * any(each.frequency is None for each in ranked)
+    others = not estimate.certainly_top(ranked)
+    notes += order_notes([(each.lower, each.upper) for each in ranked], others=others)
     headings = ("value", "share", "standard error", "interval", "")
-    return View(words, [told], headings, rows, count - len(rows))
+    return View(words, [told, *notes], headings, rows, count - len(rows))
 
 
 @view.register
@@ -233,7 +238,7 @@ def _(found: Distribution) -> View:
     rows = [
         (
             number(float(found.edges[i])),
-            percent(float(found.curve[i])),
+            shown_share(float(found.curve[i]) if found.tells[i] else None),
             range_words(float(found.lower_simultaneous[i]), float(found.upper_simultaneous[i])),
         )
         for i in range(0, count, step)

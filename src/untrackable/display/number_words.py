@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from untrackable.answers.number_summary import NumberSummary
 from untrackable.brackets import Side, rounded
+from untrackable.display.percentages import CANNOT_TELL
 from untrackable.estimation.functional import Functional
 from untrackable.estimation.ordered_values import Quantile
 from untrackable.units import converted, readable_unit
 
 _DIGITS = 3
-CANNOT_TELL = "cannot tell"
 _UNKNOWN = f"these reports {CANNOT_TELL}"
+_GAPS = "perhaps with gaps"
 
 
 class NumberRow(NamedTuple):
@@ -38,6 +39,11 @@ def number_notes(summary: NumberSummary) -> list[str]:
         found.append(
             f"mean and quantiles: each holds alone, except with probability {summary.beta:.3g} (upper), for every "
             "population and wherever numbers are within their buckets"
+        )
+    if any(each.tells and each.gaps for each in summary.quantiles):
+        found.append(
+            f"{_GAPS}: it is not certain that somebody holds each of the numbers in that interval; a quantile is "
+            "only named if somebody certainly holds it, with the same probability"
         )
     found += [f"numbers {side} the range count as its nearest number" for side in summary.clamped]
     return found + [f"not given: {reason}" for reason in summary.refusals]
@@ -80,12 +86,16 @@ def _row(name: str, found: Functional | Quantile, unit: str) -> NumberRow:
         return NumberRow(name, _UNKNOWN, "")
     low, high = found.lower, found.upper
     if math.isinf(low) or math.isinf(high):
-        return NumberRow(name, _value(found, unit), _open_ended(low, high, unit))
-    between = f"between {quantity(low, unit, 'down')} and {quantity(high, unit, 'up')}"
-    return NumberRow(name, _value(found, unit), between if low < high else f"exactly {quantity(low, unit)}")
+        between = _open_ended(low, high, unit)
+    else:
+        between = f"between {quantity(low, unit, 'down')} and {quantity(high, unit, 'up')}" if low < high else ""
+    gaps = f", {_GAPS}" if isinstance(found, Quantile) and found.gaps else ""
+    return NumberRow(name, _value(found, unit), f"{between}{gaps}" if between else f"exactly {quantity(low, unit)}")
 
 
 def _value(found: Functional | Quantile, unit: str) -> str:
+    if math.isnan(found.value):
+        return "no single number"
     if math.isinf(found.value):
         return "out of range"
     return quantity(found.value, unit)

@@ -16,7 +16,7 @@ from untrackable.display.figure_style import (
     shares_on,
     titled,
 )
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import shown_share
 from untrackable.extras import extra
 
 with extra("plots"):
@@ -26,10 +26,10 @@ with extra("plots"):
 
 
 class Bar(NamedTuple):
-    """A share with its interval, and whether somebody certainly holds it."""
+    """A share (None if the reports do not tell it) with its interval, and whether somebody certainly holds it."""
 
     name: str
-    share: float
+    share: float | None
     lower: float
     upper: float
     certain: bool
@@ -50,18 +50,21 @@ def bars_height(count: int) -> float:
 
 
 def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords, *, axis: str = "share of people") -> None:
-    """Draw the bars, the first at the top. Each says its share."""
+    """Draw the bars, the first at the top. Each says its share, and none is longer than its interval."""
     axes = titled(panel, words.title)
     places = np.arange(len(bars))
-    shares, lower, upper = (np.array([getattr(bar, name) for bar in bars]) for name in ("share", "lower", "upper"))
+    lower, upper = (np.array([getattr(bar, name) for bar in bars]) for name in ("lower", "upper"))
+    told = np.array([bar.share is not None for bar in bars], dtype=bool)
+    # An estimate beyond its interval is drawn at the interval's end.
+    shares = np.clip([0.0 if bar.share is None else bar.share for bar in bars], lower, upper)
     colors = [BLUE if bar.certain else FAINT for bar in bars]
-    axes.barh(places, np.maximum(0.0, shares), color=colors, alpha=0.45, height=0.7)
+    axes.barh(places, np.where(told, shares, 0.0), color=colors, alpha=0.45, height=0.7)
     axes.hlines(places, lower, upper, color=INK, lw=1.2)
-    axes.plot(shares, places, "o", color=INK, ms=4)
+    axes.plot(shares[told], places[told], "o", color=INK, ms=4)
     for place, bar in zip(places, bars, strict=True):
         axes.annotate(
-            percent(bar.share),
-            (max(bar.upper, bar.share), place),
+            shown_share(bar.share),
+            (bar.upper, place),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
@@ -69,8 +72,8 @@ def draw_bars(panel: SubFigure, bars: Sequence[Bar], words: BarWords, *, axis: s
             color=INK,
         )
     named_rows(axes, [bar.name for bar in bars])
-    low, high = min([0.0, *shares, *lower]), max([*shares, *upper], default=1.0) or 1.0
-    axes.set_xlim(low - 0.02 * (high - low), high + 0.18 * (high - low))
+    high = max(upper, default=1.0) or 1.0
+    axes.set_xlim(-0.02 * high, (1.18 if told.all() else 1.25) * high)
     axes.set_xlabel(axis)
     shares_on(axes, "x")
     axes.locator_params(axis="x", nbins=5)

@@ -47,10 +47,10 @@ def trend_picture(trend: NumberTrend) -> Picture:
 
 
 def trends_picture(found: Trends) -> Picture:
-    """Mean and quantiles, if there are any, and below them the most frequent values."""
+    """Mean and quantiles, if there are any, and below them the values with the largest estimates."""
     shares = found.shares[:MOST_TRENDS]
     left_out = len(found.shares) - len(shares)
-    more = f" ({left_out} less frequent values are not drawn)" if left_out else ""
+    more = f" ({left_out} more values are not drawn)" if left_out else ""
     parts = [(found.numbers, "Mean and quantiles by round")] if found.numbers else []
     parts.append((shares, f"Shares by round{more}"))
     figure, made = panels(*(trends_height(len(trends)) for trends, _ in parts))
@@ -87,7 +87,7 @@ def draw_trends(panel: SubFigure, trends: Sequence[NumberTrend], title: str) -> 
 
 
 def _draw(axes: Axes, trend: NumberTrend) -> None:
-    ends = np.concatenate([trend.lower, trend.upper, trend.estimates])
+    ends = np.concatenate([trend.lower, trend.upper, trend.estimates])  # Shares are within 0 and 1 already.
     finite = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
     # Numbers out of range have no bound: their band is drawn a little beyond all others.
     beyond = float(np.ptp(finite)) / 10 or 1.0

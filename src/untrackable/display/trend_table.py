@@ -12,7 +12,7 @@ from untrackable.answers.trend import at_beta
 from untrackable.display.estimate_table import as_dict as estimate_dict
 from untrackable.display.notebook_columns import Column
 from untrackable.display.number_words import quantity_in
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import CANNOT_TELL, NOT_TOLD, order_notes, percent, shown_share
 from untrackable.display.table_file import write_table
 from untrackable.display.trend_words import (
     Unit,
@@ -32,12 +32,16 @@ _MOST_ROUNDS = 24
 
 
 class Trends(NamedTuple):
-    """The most frequent values over the rounds, and if values are numbers, their mean and quantiles."""
+    """The values with the largest estimates over the rounds, and if values are numbers, their mean and quantiles.
+
+    `others` says that values which are not shown may be as frequent.
+    """
 
     shares: tuple[NumberTrend, ...]
     numbers: tuple[NumberTrend, ...]
     beta: float
     unit: str
+    others: bool = False
 
     def units(self) -> list[tuple[NumberTrend, Unit]]:
         """All trends, numbers first, each with its unit."""
@@ -45,13 +49,14 @@ class Trends(NamedTuple):
 
 
 def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: float) -> Trends:
-    """The trends of the most frequent values. Those of numbers hold together as well."""
-    values = [row.value for row in answer.best.top(top)]
+    """The trends of the values with the largest estimates. Those of numbers hold together as well."""
+    rows = answer.best.top(top)
     return Trends(
-        share_trends(answer, values, beta=beta),
+        share_trends(answer, [row.value for row in rows], beta=beta),
         number_trends(answer, quantiles, beta=beta),
         beta,
         getattr(answer.encoding, "unit", ""),
+        not answer.best.certainly_top(rows),
     )
 
 
@@ -99,7 +104,7 @@ def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
                 trend_name(trend) if i == last.start else "",
                 f"{trend.rounds[i]:,}",
                 f"{trend.reports[i]:,}",
-                percent(float(trend.estimates[i])),
+                shown_share(float(trend.estimates[i])),
                 f"{percent(float(trend.lower[i]), 'down')} … {percent(float(trend.upper[i]), 'up')}",
             )
             for column, cell in zip(cells.values(), row, strict=True):
@@ -116,9 +121,10 @@ def sentences(found: Trends) -> list[str]:
 def notes(found: Trends) -> list[str]:
     """What bands and changes promise."""
     first, several = (*found.shares, *found.numbers)[0], len(found.shares) > 1
-    beyond = ["a share may be below 0"] * bool(found.shares) + ["a mean may be out of range"] * bool(found.numbers)
+    beyond = ["shares are cut off at 0 and 100 %"] * bool(found.shares)
+    beyond += ["a mean may be out of range"] * bool(found.numbers)
     said = [
-        f"estimate: unbiased, so {', and '.join(beyond)}{'; behind it, its band' * bool(found.numbers)}",
+        f"estimate: unbiased; {', and '.join(beyond)}{'; behind it, its band' * bool(found.numbers)}",
         band_note(found.beta, len(first.rounds), all_values=several),
         change_note(found.beta, independent=first.independent, all_values=several),
     ]
@@ -126,6 +132,10 @@ def notes(found: Trends) -> list[str]:
         said.insert(
             0, f"the last {_MOST_ROUNDS} of {len(first.rounds):,} rounds; --json and --plot have all of them"
         )
+    if any(np.isnan(trend.estimates).any() for trend in found.shares):
+        said.append(NOT_TOLD)
+    if found.shares:
+        said += order_notes([], others=found.others)
     if found.numbers and not found.shares:
         said.append("the shares of single values are in --json, --plot and --export, and shown with --top")
     if found.numbers:
@@ -135,7 +145,10 @@ def notes(found: Trends) -> list[str]:
             "changes take numbers as the middle of their buckets"
         )
         if any(np.isnan(trend.estimates).any() for trend in found.numbers):
-            said.append("cannot tell: the band of that round leaves out less than a tenth of what is possible")
+            said.append(
+                f"{CANNOT_TELL}: the band of that round leaves out less than a tenth of what is possible, or it is "
+                "not certain that anybody holds the quantile"
+            )
     return said
 
 
@@ -163,6 +176,7 @@ def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
                 "round": number,
                 "reports": trend.reports[i],
                 "estimate": _none_if_nan(trend.estimates[i]),
+                "tells": not bool(np.isnan(trend.estimates[i])),
                 "standard_error": None if errors is None else float(errors[i]),
                 "lower": float(trend.lower[i]),
                 "upper": float(trend.upper[i]),

@@ -7,9 +7,9 @@ import numpy as np
 
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.brackets import Side
-from untrackable.display.number_words import CANNOT_TELL, common_unit, quantile_name, quantity
+from untrackable.display.number_words import common_unit, quantile_name, quantity
 from untrackable.display.numbers import all_of
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import CANNOT_TELL, percent
 from untrackable.estimation.change_points import Change
 
 Unit = str | None
@@ -20,10 +20,10 @@ _NAMED = 4
 
 def amount(value: float, unit: Unit, side: Side = "nearest") -> str:
     """A share as a percentage, or a number in its unit, if the reports tell it."""
-    if unit is None:
-        return percent(value, side)
     if math.isnan(value):
         return CANNOT_TELL
+    if unit is None:
+        return percent(value, side)
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return quantity(value, unit, side)

@@ -14,11 +14,14 @@ from untrackable import checks
 from untrackable.estimation import ordered_values
 from untrackable.estimation.functional import Functional, functional
 from untrackable.estimation.intervals import (
+    BoolArray,
     FloatArray,
     Interval,
+    certain_order,
     interval_around,
     radii_of_means,
-    single_interval,
+    shares_told,
+    shown_shares,
 )
 from untrackable.estimation.ordered_values import Distribution, NumberEdges, Quantile
 from untrackable.estimation.sampling import with_sampling
@@ -39,12 +42,15 @@ _TESTED = 1 << 22
 class Ranked(NamedTuple):
     """One of the most frequent values.
 
-    `lower` and `upper` hold for all values at once, and a value stands out if this interval excludes 0. `p_value`
-    is an upper bound. `passes_fdr` is by another procedure, which finds more: the false discovery rate.
+    `frequency` is within [0, 1], and None if the reports do not tell it. `unclamped` is the unbiased one, which
+    may be below 0 or above 1. `lower` and `upper` hold for all values at once, and a value stands out if this
+    interval excludes 0. `p_value` is an upper bound. `passes_fdr` is by another procedure, which finds more: the
+    false discovery rate.
     """
 
     value: Any
-    frequency: float
+    frequency: float | None
+    unclamped: float
     standard_error: float
     lower: float
     upper: float
@@ -145,6 +151,14 @@ class Estimate(NotebookView):
         """
         return interval_around(self.frequencies, self.simultaneous_radius if simultaneous else self.radius)
 
+    def tells(self) -> BoolArray:
+        """Of which values the reports tell the share: all errors together are small enough (upper)."""
+        return shares_told(self.simultaneous_radius)
+
+    def shares(self) -> FloatArray:
+        """The frequencies as they are shown: within [0, 1], and NaN where the reports do not tell them."""
+        return shown_shares(self.frequencies, self.simultaneous_radius)
+
     def first(self, count: int) -> "Estimate":
         """The estimate of the first values only, if nobody holds the others."""
         if count >= self.frequencies.size:
@@ -220,7 +234,10 @@ class Estimate(NotebookView):
         )
 
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
-        """The k most frequent values, which of them stand out, and which pass a false discovery rate of `fdr`.
+        """The k largest estimates, which of them stand out, and which pass a false discovery rate of `fdr`.
+
+        A value comes before all that are certainly less frequent: their intervals lie below its own. As far as that
+        allows, they keep the order of the values, so that no order is shown that may be noise.
 
         A value stands out if the interval that holds for all values at once excludes 0. The rate is kept by
         Benjamini and Hochberg's procedure over all values. It needs p-values that are independent or positively
@@ -234,26 +251,42 @@ class Estimate(NotebookView):
             checks.open_probability("fdr", fdr),
             dependence=dependence,
         )
-        radius = self.simultaneous_radius
+        found, radius = self.frequencies[largest], self.simultaneous_radius[largest]
+        lower, upper = interval_around(found, radius)
+        shown, told = shown_shares(found, radius), shares_told(radius)
+        p_values = self._p_values(largest)
         return [
             Ranked(
-                i if self.values is None else self.values[i],
-                float(self.frequencies[i]),
-                float(self.standard_error[i]),
-                *single_interval(float(self.frequencies[i]), float(radius[i])),
-                float(p_value),
-                bool(self.frequencies[i] > radius[i]),
-                bool(p_value <= level),
+                int(largest[i]) if self.values is None else self.values[largest[i]],
+                float(shown[i]) if told[i] else None,
+                float(found[i]),
+                float(self.standard_error[largest[i]]),
+                float(lower[i]),
+                float(upper[i]),
+                float(p_values[i]),
+                bool(found[i] > radius[i]),
+                bool(p_values[i] <= level),
             )
-            for i, p_value in zip(largest.tolist(), self._p_values(largest), strict=True)
+            for i in certain_order(lower, upper)
         ]
 
     def _largest(self, k: int) -> NDArray[np.int64]:
-        """The indices of the k largest frequencies; among equal ones the first."""
+        """The indices of the k largest frequencies in their order; of equal ones the first."""
         best = [_largest_of(self.frequencies[some], k) for some in self._parts()]
         threshold = _largest_of(np.concatenate(best), k).min()
         among = np.flatnonzero(self.frequencies >= threshold)
-        return among[np.argsort(-self.frequencies[among], kind="stable")][:k]
+        return np.sort(among[np.argsort(-self.frequencies[among], kind="stable")][:k])
+
+    def certainly_top(self, rows: Sequence[Ranked]) -> bool:
+        """Whether each of these rows of `top` is certainly more frequent than all values that are not in them."""
+        if len(rows) >= self.frequencies.size:
+            return True
+        lowest = min((row.lower for row in rows), default=0.0)
+        above = sum(
+            int(np.count_nonzero(self.frequencies[some] + self.simultaneous_radius[some] >= lowest))
+            for some in self._parts()
+        )
+        return lowest > 0 and above <= len(rows)
 
     def to_arrow(self, *, consistent: bool = False) -> "pa.Table":
         """A row for each value with frequency, standard error and both intervals; n and beta are in the metadata.

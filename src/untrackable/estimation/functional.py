@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from untrackable.estimation.intervals import FloatArray
+from untrackable.estimation.intervals import FloatArray, is_told
 
 if TYPE_CHECKING:
     from untrackable.estimation.estimate import Estimate
-
-_TOLD = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Functional:
     """A weighted sum of frequencies: unbiased, in an interval that fails with probability at most `beta` (upper).
 
-    The standard error is an upper bound too, whatever people hold. If the interval leaves out less than a tenth of
-    what is possible, the reports do not `tell` the sum.
+    The standard error is an upper bound too, whatever people hold. If the interval, before it is cut off at what is
+    possible, is wider than nine tenths of that, the reports do not `tell` the sum.
     """
 
     value: float
@@ -53,13 +51,8 @@ def functional(estimate: "Estimate", weights: ArrayLike) -> Functional:
         upper=upper,
         standard_error=float(spread.standard_error(estimate.n)),
         beta=estimate.beta,
-        tells=is_told(upper - lower, most - least),
+        tells=is_told(2 * radius, most - least),
     )
-
-
-def is_told(left: float, possible: float) -> bool:
-    """Whether an interval leaves out at least a tenth of what is possible, or nothing is unknown."""
-    return left <= _TOLD * possible
 
 
 def checked_weights(estimate: "Estimate", weights: ArrayLike) -> FloatArray:

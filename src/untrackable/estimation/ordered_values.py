@@ -1,13 +1,14 @@
 """Means, quantiles and distributions of numbers, from the frequencies of values that stand for numbers in order."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from untrackable import checks
-from untrackable.estimation.functional import Functional, functional, is_told
-from untrackable.estimation.intervals import FloatArray
+from untrackable.estimation.functional import Functional, functional
+from untrackable.estimation.intervals import BoolArray, FloatArray, is_told, shares_told
 from untrackable.notebook_view import NotebookTable
 
 if TYPE_CHECKING:
@@ -33,14 +34,21 @@ class Quantile:
     Its interval fails with probability at most `beta` (upper). The value is interpolated between the edges of its
     bucket. It is infinite if it lies in a value for all numbers out of range. If the interval leaves out less than
     a tenth of the values, the reports do not `tell` where the quantile is.
+
+    A quantile is a number that somebody holds. So there is no value (NaN) if it is not certain that anybody holds
+    it: half of the people at 4 and half at 11 have a median of 4 or 11, and not of 7. The interval then stands
+    alone; `interpolated` is where the curve of the distribution reaches q, wherever that is. The interval has
+    `gaps` if it spans numbers of which it is not certain that anybody holds them.
     """
 
     q: float
     value: float
+    interpolated: float
     lower: float
     upper: float
     beta: float
     tells: bool
+    gaps: bool
     certainty: str = _QUANTILE
 
 
@@ -50,7 +58,7 @@ class Distribution(NotebookTable):
 
     `shares` is unbiased, so it may decrease; `curve` is the nearest that does not. `lower` and `upper` hold for one
     edge chosen beforehand, `lower_simultaneous` and `upper_simultaneous` for all edges at once, each except with
-    probability `beta` (upper).
+    probability `beta` (upper). `tells` says of which edges the reports tell the share.
     """
 
     edges: FloatArray
@@ -61,6 +69,7 @@ class Distribution(NotebookTable):
     lower_simultaneous: FloatArray
     upper_simultaneous: FloatArray
     standard_error: FloatArray
+    tells: BoolArray
     beta: float
 
 
@@ -85,7 +94,7 @@ def mean(estimate: "Estimate") -> Functional:
         middle,
         lower=low.lower,
         upper=high.upper,
-        tells=is_told(high.upper - low.lower, float(edges.upper[-1] - edges.lower[0])),
+        tells=low.tells and high.tells and is_told(high.upper - low.lower, float(edges.upper[-1] - edges.lower[0])),
         certainty=middle.certainty + _WITHIN,
     )
 
@@ -106,16 +115,29 @@ def quantile(estimate: "Estimate", q: float) -> Quantile:
     possible = np.flatnonzero(enough & not_before)
     last = edges.lower.size - 1
     first, final = (int(possible[0]), int(possible[-1])) if possible.size else (0, last)
+    curve = _curve(found)
+    lower, upper = float(edges.lower[first]), float(edges.upper[final])
+    place = min(max(int(np.searchsorted(curve, q)), first), final)
+    held = held_values(estimate)
+    # If one value is left, the quantile is there, so somebody holds it.
+    known = first == final or bool(held[place])
+    interpolated = min(max(_interpolated(curve, edges, q), lower), upper)
     return Quantile(
         q=q,
-        value=min(
-            max(_interpolated(_curve(found), edges, q), float(edges.lower[first])), float(edges.upper[final])
-        ),
-        lower=float(edges.lower[first]),
-        upper=float(edges.upper[final]),
+        value=interpolated if known else math.nan,
+        interpolated=interpolated,
+        lower=lower,
+        upper=upper,
         beta=estimate.beta,
         tells=is_told(final - first + 1, last + 1),
+        gaps=first < final and not bool(held[first : final + 1].all()),
     )
+
+
+def held_values(estimate: "Estimate") -> BoolArray:
+    """The values that somebody certainly holds: all of them at once, except with probability beta (upper)."""
+    found: BoolArray = estimate.frequencies > estimate.simultaneous_radius
+    return found
 
 
 def distribution(estimate: "Estimate") -> Distribution:
@@ -135,6 +157,7 @@ def distribution(estimate: "Estimate") -> Distribution:
         lower_simultaneous=np.maximum.accumulate(np.clip(found - together, 0, 1)),
         upper_simultaneous=np.minimum.accumulate(np.clip(found + together, 0, 1)[::-1])[::-1],
         standard_error=spread.standard_error(estimate.n),
+        tells=np.broadcast_to(shares_told(together), found.shape),
         beta=estimate.beta,
     )
 

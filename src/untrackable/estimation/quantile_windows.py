@@ -49,9 +49,13 @@ class RoundQuantiles:
     high: FloatArray
     independent: bool
 
+    def places(self) -> Places:
+        """The place of the quantile in each round: the first value whose estimated share is large enough."""
+        return _first_reached(self.shares, self.quantile)
+
     def estimates(self) -> FloatArray:
-        """The quantile in each round: the middle of the first value whose estimated share is large enough."""
-        return self._middle(_first_reached(self.shares, self.quantile))
+        """The quantile in each round: the middle of the value at its place."""
+        return self._middle(self.places())
 
     def band(self, beta: float, *, together: int = 1) -> tuple[Places, Places]:
         """The first and the last place where the quantile can be, in all rounds at once; upper."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from untrackable.estimation.intervals import shown_share
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.notebook_view import NotebookTable
 
@@ -30,6 +31,11 @@ class Candidate:
     p_value: float
     found: bool
 
+    @property
+    def share(self) -> float | None:
+        """The proportion as it is shown: within [0, 1], and None if the reports do not tell it."""
+        return shown_share(self.proportion, self.lower, self.upper)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unusual:
@@ -53,7 +59,7 @@ class Unusual:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decoded(NotebookTable):
-    """The `candidates` that were chosen, the most frequent first. `found` are those that passed the test.
+    """The `candidates` that were chosen, the largest estimates first. `found` are those that passed the test.
 
     `allocated` is the share of people who hold a string that was found. `dispersion` is the variance of the bits
     over that of noise, at least 1; the errors take it into account. `explained` is the part of the variance between

@@ -16,6 +16,7 @@ from tests.collector.servers import Collector, collecting
 from untrackable import Categories, HashedStrings, IntegerRange
 from untrackable.collector.dashboard.answer_files import COLUMNS
 from untrackable.collector.stores.store_address import open_store
+from untrackable.estimation.estimate_export import csv_text
 
 
 @pytest.fixture
@@ -65,7 +66,8 @@ def test_no_spreadsheet_takes_an_answer_for_a_formula(collector: Collector) -> N
     filled(collector.store, asked, people=400)
     answer = collector.http.get(f"/view/{asked.id}/download.csv").text
     labels = [row["label"] for row in csv.DictReader(io.StringIO(answer))]
-    assert labels == ["'=1+1", "'+1", "'-1+1|x!A0", "'@SUM(1)", *names[4:]]
+    assert labels == ["'=1+1", "+1", "'-1+1|x!A0", "'@SUM(1)", "a=b", "''=1", '"=1', "ü"]
+    assert [csv_text(label) for label in labels] == names
     exact = collector.http.get(f"/view/{asked.id}/download.json").json()
     assert [row["label"] for row in exact["values"]] == names
     numbers = campaign(encoding=IntegerRange(low=-3, high=3))

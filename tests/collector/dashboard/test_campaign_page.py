@@ -90,6 +90,32 @@ def test_no_filled_bar_has_an_interval_that_starts_at_zero(collector: Collector)
     assert {'"range">0.00 to ' in row for row in rows} == {True, False}
 
 
+def test_few_people_have_no_shares_and_no_winner(collector: Collector) -> None:
+    """Without the rule, the page, its trend and its files show shares far below 0 and above 100 %."""
+    asked = campaign()
+    filled(collector.store, asked, people=40, rounds=3)
+    text = shown(collector, asked)
+    rows = rows_of(text)
+    assert len(rows) == 12
+    assert all('faint">cannot tell<' in row for row in rows)
+    assert all('<rect class="fill" y="1" width="0.0"' in row for row in rows)
+    assert [re.findall("<bdi>(page [0-9]+)</bdi>", row)[0] for row in rows] == [f"page {i}" for i in range(12)]
+    assert "Cannot tell: the error of this share may be more than 45 points either way (upper)." in text
+    assert "it is not certain which answer is more frequent" in text
+    shares = [float(share) for share in re.findall(r">(-?[0-9.]+) %<", text)]
+    assert shares
+    assert all(0 <= share <= 100 for share in shares)
+    assert '<circle class="dot"' not in text
+    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
+    assert {(row["frequency"], row["tells"]) for row in found} == {(None, False)}
+    assert max(abs(row["unclamped"]) for row in found) > 0.5
+    picture = collector.http.get(f"/view/{asked.id}/picture.svg").text
+    assert picture.count(">cannot tell</text>") == 12
+    table = collector.http.get(f"/view/{asked.id}/download.csv").text.splitlines()
+    assert table[0].startswith("label,frequency,tells,unclamped,")
+    assert all(line.split(",")[1:3] == ["", "False"] for line in table[1:])
+
+
 def test_one_observer_without_a_relay_and_two_with_one(collector: Collector) -> None:
     plain, crowd = campaign(), crowded()
     filled(collector.store, plain, people=20)
@@ -312,8 +338,9 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     assert [row[0] for row in rows] == ["mean", "median", "95th percentile"]
     assert rows[0][1] == f"{found['mean']['value']:.3g}"
     for _, value, interval in rows:
-        low, high = map(float, re.findall(r"between (\S+) and (\S+)", interval)[0])
-        assert 0 <= low <= float(value) <= high <= 12
+        low, high = map(float, re.findall(r"between (\S+) and ([0-9.]+)", interval)[0])
+        assert 0 <= low <= high <= 12
+        assert value == "no single number" or low <= float(value) <= high
     assert "each holds alone, except with probability 0.05 (upper)" in text
     assert "Numbers below the range count as its nearest number." in text
     assert re.findall("<figcaption><bdi>(.*)</bdi>", text)[:3] == ["mean", "median", "95th percentile"]

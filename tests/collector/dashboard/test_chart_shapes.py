@@ -9,8 +9,12 @@ from untrackable.collector.dashboard.chart_shapes import bars, ticks, trend_pane
 
 def test_bars_are_shares_of_the_widest() -> None:
     row = {"label": "a", "frequency": 0.2, "lower": 0.1, "upper": 0.4, "stands_out": True}
-    below = {"label": "b", "frequency": -0.05, "lower": 0.0, "upper": 0.02, "stands_out": False}
-    first, second = bars([row, below], [row, below])
+    below = {"label": "b", "frequency": 0.0, "lower": 0.0, "upper": 0.02, "stands_out": False}
+    unknown = {"label": "c", "frequency": None, "lower": 0.0, "upper": 0.4, "stands_out": False}
+    first, second, third = bars([row, below, unknown], [row, below, unknown])
+    assert (third.share, third.length, third.low, third.high) == ("cannot tell", 0, 0, 100)
+    beyond = {"label": "d", "frequency": 0.5, "lower": 0.1, "upper": 0.4, "stands_out": True}
+    assert bars([beyond], [beyond])[0].length == 100  # No bar is longer than its interval.
     assert (first.length, first.low, first.high) == (50, 25, 100)
     assert (first.share, first.range) == ("20.00 %", "10.00 to 40.00 %")
     assert (second.length, second.low, second.high) == (0, 0, 5)
@@ -22,7 +26,7 @@ def test_panels_have_one_scale() -> None:
         {
             "rounds": [3, 5, 7],
             "labels": ["a", "b"],
-            "frequencies": [[0.2, 0.3, 0.4], [-0.1, 0.0, 0.1]],
+            "frequencies": [[0.2, 0.3, 0.4], [0.0, None, 0.1]],
             "lower": [[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]],
             "upper": [[0.3, 0.4, 0.5], [0.1, 0.2, 0.3]],
         },
@@ -30,12 +34,12 @@ def test_panels_have_one_scale() -> None:
         height=60,
     )
     a, b = found.panels
-    assert a.dots == [(0, 30, "round 3: 20.00 %"), (50, 20, "round 5: 30.00 %"), (100, 10, "round 7: 40.00 %")]
-    assert a.line == "0,30 50,20 100,10"
-    assert a.band == "0,20 50,10 100,0 100,20 50,30 0,40"
-    assert b.dots[0][1] == 60
+    assert a.dots == [(0, 36, "round 3: 20.00 %"), (50, 24, "round 5: 30.00 %"), (100, 12, "round 7: 40.00 %")]
+    assert a.line == "0,36 50,24 100,12"
+    assert a.band == "0,24 50,12 100,0 100,24 50,36 0,48"
+    assert b.dots == [(0, 60, "round 3: 0.00 %"), (100, 48, "round 7: 10.00 %")]
     assert found.across == [(0, "3"), (100, "7")]
-    assert found.up[0] == (50, "0 %")
+    assert found.up[0] == (60, "0 %")
     assert found.left == 44
 
 

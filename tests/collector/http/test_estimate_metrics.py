@@ -42,7 +42,7 @@ def test_the_samples_are_the_published_estimate(collector: Collector) -> None:
     shown = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()
     rows = {row["label"]: row for row in shown["values"]}
     assert set(rows) == set(AWKWARD)
-    for name, key in (("", "frequency"), ("_lower", "lower"), ("_upper", "upper")):
+    for name, key in (("", "frequency"), ("_tells", "tells"), ("_lower", "lower"), ("_upper", "upper")):
         given = found[f"untrackable_estimate{name}"]
         assert [labels["value"] for labels, _ in given] == AWKWARD, "in the order of the list, whatever the answer"
         assert {labels["value"]: value for labels, value in given} == {k: row[key] for k, row in rows.items()}
@@ -64,7 +64,7 @@ def test_what_is_not_published_small_open_long_or_without_a_list_is_left_out(
         filled(collector.store, asked, people)
     collector.store.publish(hidden.id, False)
     create_campaign(collector.store, campaign(question="Open?").to_bytes(), published=True)
-    assert {labels["question"] for labels, _ in samples(collector)["untrackable_estimate"]} == {"Long?"}
+    assert {labels["question"] for labels, _ in samples(collector)["untrackable_estimate_lower"]} == {"Long?"}
     monkeypatch.setattr(estimate_metrics, "MOST_VALUES", len(AWKWARD) - 1)
     found = samples(collector)
     assert found

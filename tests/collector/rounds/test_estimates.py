@@ -62,7 +62,7 @@ def test_hashed_strings_with_all_buckets(collector: Collector) -> None:
     asked = collected(collector, deck, {1: sent}, encoding)
     found = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": WORDS, "beta": 0.3}).json()
     expected = encoding.candidates(deck.aggregator().add(sent).estimate(0.3 / 3), WORDS)
-    told = {row["label"]: row["frequency"] for row in found["values"]}
+    told = {row["label"]: row["unclamped"] for row in found["values"]}
     assert told == dict(zip(WORDS, expected.frequencies.tolist(), strict=True))
     assert found["beta"] == pytest.approx(0.3)
     buckets = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"top": 3}).json()["values"]
@@ -113,7 +113,7 @@ def test_wide_values_for_candidates_only(collector: Collector) -> None:
     sums: Any = deck.aggregator().add(sent)
     alone = sums.estimate(0.05 / 3, candidates=values)
     expected = encoding.candidates(alone, WORDS, of=values)
-    told = {row["label"]: row["frequency"] for row in found["values"]}
+    told = {row["label"]: row["unclamped"] for row in found["values"]}
     assert told == dict(zip(WORDS, expected.frequencies.tolist(), strict=True))
     assert problem(collector.http.get(path, params={"candidate": ["red", "red"]})) == (400, "malformed-request")
     assert problem(collector.http.get(path, params={"candidate": "x" * 21})) == (400, "malformed-request")
@@ -129,7 +129,7 @@ def test_rappor_and_the_names_of_a_list(collector: Collector) -> None:
     asked = collected(collector, rappor, {1: sent})
     found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     expected = rappor.aggregator().add(sent).estimate(candidates=list(range(12)))
-    told = {row["value"]: row["frequency"] for row in found["values"]}
+    told = {row["value"]: row["unclamped"] for row in found["values"]}
     assert told == pytest.approx(dict(enumerate(expected.frequencies.tolist())))
     assert {row["label"] for row in found["values"]} == set(NAMES)
 
@@ -152,7 +152,10 @@ def test_rounds_whose_sums_do_not_add_up_are_pooled_as_the_library_does(
     alone = {round: mechanism.aggregator(round).add(given).estimate() for round, given in sent.items()}
     expected = Rounds(mechanism, alone).pooled()
     for row in found["values"]:
-        assert row["frequency"] == pytest.approx(expected.frequencies[row["value"]])
+        assert row["unclamped"] == pytest.approx(expected.frequencies[row["value"]])
+        share = expected.shares()[row["value"]]
+        assert row["tells"] == (not np.isnan(share))
+        assert row["frequency"] == (pytest.approx(share) if row["tells"] else None)
         assert row["standard_error"] == pytest.approx(expected.standard_error[row["value"]])
     assert found["reports"] == 1200
 
@@ -183,7 +186,7 @@ def test_strings_that_nobody_listed_are_discovered(collector: Collector) -> None
     found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     expected = discover(encoding, mechanism.aggregator().add(sent[1]).add(sent[2]), alpha=0.05, leads=0)
     assert [(row["label"], row["frequency"]) for row in found["values"]] == [
-        (each.string, each.frequency) for each in expected.strings
+        (each.string, each.share) for each in expected.strings
     ]
     assert [row["label"] for row in found["values"]] == ["cafe", "bead"]
     assert found["reports"] == 8000

@@ -11,8 +11,13 @@ from starlette.responses import Response
 
 from untrackable import strict_json
 from untrackable.collector.dashboard.campaign_access import visible_campaign
-from untrackable.collector.dashboard.campaign_answers import FEW_ROWS, CampaignAnswers, candidates_of
-from untrackable.collector.dashboard.chart_shapes import bars, ticks
+from untrackable.collector.dashboard.campaign_answers import (
+    FEW_ROWS,
+    CampaignAnswers,
+    candidates_of,
+    largest,
+)
+from untrackable.collector.dashboard.chart_shapes import bars, ticks, widest_share
 from untrackable.collector.dashboard.heavy_work import HeavyWork, awaited
 from untrackable.collector.dashboard.page_rendering import HEADERS
 from untrackable.collector.dashboard.page_turns import in_turn, page_turn
@@ -22,10 +27,13 @@ from untrackable.display.answer_words import interval_words, rounds_words
 from untrackable.display.page_shell import page_template
 from untrackable.display.percentages import percent
 from untrackable.encodings.asked_tables import AskedTable
+from untrackable.estimation.estimate_export import csv_cell
 from untrackable.extras import extra
 
-COLUMNS = ("label", "frequency", "standard_error", "lower", "upper", "stands_out")
+COLUMNS = ("label", "frequency", "tells", "unclamped", "standard_error", "lower", "upper", "stands_out")
 """The columns of files. Intervals hold for all answers at once."""
+_KINDS = {"label": "string", "tells": "bool", "stands_out": "bool"}
+"""The kinds of the columns of Parquet files that are not numbers."""
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
@@ -39,8 +47,6 @@ _LETTERS = 120
 """How many letters of the words below a picture fit on a line."""
 _SHARPNESS = 2.0
 """How many pixels of a PNG are one unit of the drawing."""
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""The beginnings of texts that spreadsheets take for a formula."""
 _NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 """The characters that no XML may contain, but that a string to look for may have."""
 
@@ -56,7 +62,7 @@ class AnswerFiles:
         kind = request.path_params["kind"]
         answers, rounds, table, found = self._asked(request)
         if kind == "csv":
-            content = _csv(found["values"], numbers=answers.campaign.encoding.ordered)
+            content = _csv(found["values"])
         elif kind == "json":
             about = {"campaign": answers.campaign.id} | ({} if table is None else {"table": table.name})
             content = strict_json.write({**about, **found}).encode()
@@ -68,7 +74,7 @@ class AnswerFiles:
         return _file(content, kind, answers, rounds, table)
 
     def picture(self, request: Request) -> Response:
-        """The most frequent answers as bars with their intervals."""
+        """The answers with the largest estimates as bars with their intervals."""
         kind = request.path_params["kind"]
         if kind not in ("svg", "png"):
             raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
@@ -94,9 +100,10 @@ def picture(
     answers: CampaignAnswers, rounds: tuple[int, ...], table: AskedTable | None, found: dict[str, Any]
 ) -> str:
     """The picture as SVG, on white paper."""
-    rows = found["values"][:FEW_ROWS]
-    highest = max((max(row["upper"], row["frequency"]) for row in rows), default=1.0) or 1.0
-    words = interval_words(found["beta"], discovered=answers.campaign.encoding.kind == "discovered-strings")
+    rows = largest(found["values"], FEW_ROWS)
+    highest = widest_share(rows)
+    discovered = answers.campaign.encoding.kind == "discovered-strings"
+    words = interval_words(found["beta"], rows, discovered=discovered)
     drawn = page_template("untrackable.collector.dashboard", "templates/picture.svg").render(
         question=answers.campaign.question,
         about=f"{'' if table is None else f'{table.name}: '}{found['reports']:,} reports of {rounds_words(rounds)}",
@@ -122,25 +129,24 @@ def parquet(rows: tuple[tuple[Any, ...], ...], reports: int, beta: float) -> byt
         import pyarrow.parquet as pq
 
     columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
-    table = pa.table({name: pa.array(column) for name, column in zip(COLUMNS, columns, strict=True)})
+    table = pa.table(
+        {
+            name: pa.array(column, type=_KINDS.get(name, "float64"))
+            for name, column in zip(COLUMNS, columns, strict=True)
+        }
+    )
     file = io.BytesIO()
     pq.write_table(table.replace_schema_metadata({"reports": str(reports), "beta": repr(beta)}), file)
     return file.getvalue()
 
 
-def _csv(rows: list[dict[str, Any]], *, numbers: bool) -> bytes:
+def _csv(rows: list[dict[str, Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for row in rows:
-        label = row["label"] if numbers else _inert(row["label"])
-        writer.writerow([label, *(row[name] for name in COLUMNS[1:])])
+        writer.writerow(csv_cell(row[name]) for name in COLUMNS)
     return text.getvalue().encode()
-
-
-def _inert(label: str) -> str:
-    """A text that no spreadsheet takes for a formula. People who answer may choose it, or who sent the address."""
-    return f"'{label}" if label.startswith(_FORMULAS) else label
 
 
 def _file(

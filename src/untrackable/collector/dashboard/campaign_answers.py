@@ -1,6 +1,7 @@
 """The answers of a campaign, as its page, its downloads and its pictures show them."""
 
 import re
+from math import isnan
 from typing import Any
 
 from untrackable import strict_json
@@ -14,7 +15,7 @@ from untrackable.encodings.asked_tables import AskedTable
 from untrackable.protocol.campaign import Campaign
 
 MOST_ROWS = 2000
-"""The largest number of answers on a page and in a file: the most frequent ones."""
+"""The largest number of answers on a page and in a file: those with the largest estimates."""
 FEW_ROWS = 20
 """How many answers are shown before somebody asks for all."""
 MOST_TREND_ROUNDS = 60
@@ -55,7 +56,10 @@ class CampaignAnswers:
     def estimate(
         self, rounds: tuple[int, ...], candidates: tuple[str, ...] = (), table: AskedTable | None = None
     ) -> dict[str, Any]:
-        """The estimate of these rounds. A few answers are in their own order, many are sorted by their share."""
+        """The estimate of these rounds. A few answers are in their own order.
+
+        Of many, those come first that are certainly more frequent.
+        """
         name = None if table is None else table.name
         found = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS, table=name)
         content: dict[str, Any] = strict_json.parse(found)
@@ -76,7 +80,7 @@ class CampaignAnswers:
             return None
         from untrackable.collector.rounds.estimates import trend_of_values
 
-        shown = rows[:TREND_VALUES]
+        shown = largest(rows, TREND_VALUES)
         named = bool(candidates) or table is not None
         name = None if table is None else table.name
         values = [row["value"] if named else int(row["value"]) for row in shown]
@@ -95,7 +99,7 @@ class CampaignAnswers:
                 "rounds": found.rounds,
                 "beta": found.beta,
                 "labels": [row["label"] for row in shown],
-                "frequencies": found.frequencies.T.tolist(),
+                "frequencies": [[None if isnan(x) else x for x in each] for each in found.shares().T.tolist()],
                 "lower": lower.T.tolist(),
                 "upper": upper.T.tolist(),
             }
@@ -153,6 +157,12 @@ class CampaignAnswers:
             if last is None or not self._everything
             else f"{promised}. The last one would have taken {last:,} more"
         )
+
+
+def largest(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """The rows with the largest estimates, in the order that they have."""
+    chosen = set(sorted(range(len(rows)), key=lambda place: -rows[place]["unclamped"])[:count])
+    return [row for place, row in enumerate(rows) if place in chosen]
 
 
 def candidates_of(text: str | None) -> tuple[str, ...]:

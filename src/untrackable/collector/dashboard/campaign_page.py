@@ -16,6 +16,7 @@ from untrackable.collector.dashboard.campaign_answers import (
     TREND_VALUES,
     CampaignAnswers,
     candidates_of,
+    largest,
 )
 from untrackable.collector.dashboard.chart_shapes import bars, trend_panels
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed
@@ -37,7 +38,7 @@ from untrackable.display.answer_words import (
 )
 from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_words, schedule_words
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import shown_share
 from untrackable.display.trend_words import amount
 from untrackable.encodings.asked_tables import AskedTable
 from untrackable.protocol.campaign import Campaign
@@ -126,7 +127,7 @@ class CampaignPage:
             return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}.{_help(refused, asked)}"}
         rows = found["values"]
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
-        shown = matching if everything else matching[:FEW_ROWS]
+        shown = matching if everything else largest(matching, FEW_ROWS)
         discovered = campaign.encoding.kind == "discovered-strings"
         about |= {
             "bars": bars(shown, matching),
@@ -138,14 +139,16 @@ class CampaignPage:
             "reports": found["reports"],
             "span": rounds_words(rounds),
             "sample": sample_words(campaign, found["reports"], len(rounds)),
-            "words": interval_words(found["beta"], discovered=discovered),
+            "words": interval_words(
+                found["beta"], shown, discovered=discovered, others=_others(rows, matching, shown)
+            ),
             "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
             "discovered": discovered,
             "query": _query(asked, "table", "round", "strings"),
             "more": _query({**asked, "all": "1"}, "table", "round", "strings", "search", "all"),
         }
         if asked.get("part") != "answers":
-            about["trend"] = self._trend(answers, _most_frequent(matching), candidates, table)
+            about["trend"] = self._trend(answers, matching, candidates, table)
             about["number_trends"] = _number_trends(answers)
         return about
 
@@ -167,7 +170,7 @@ class CampaignPage:
                 number,
                 [
                     (
-                        percent(found["frequencies"][i][at]),
+                        shown_share(found["frequencies"][i][at]),
                         range_words(found["lower"][i][at], found["upper"][i][at]),
                     )
                     for i in range(len(found["labels"]))
@@ -230,8 +233,11 @@ def _help(refused: Refused, asked: dict[str, str]) -> str:
     return ""
 
 
-def _most_frequent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: -row["frequency"])
+def _others(rows: list[dict[str, Any]], matching: list[dict[str, Any]], shown: list[dict[str, Any]]) -> bool:
+    """Whether answers that are not shown may be as frequent as some of these, if nobody searched for some."""
+    left_out = [row for row in matching if row not in shown] if len(shown) < len(matching) else []
+    lowest = min((row["lower"] for row in shown), default=0.0)
+    return len(matching) == len(rows) and any(row["upper"] >= lowest for row in left_out)
 
 
 def _query(asked: dict[str, str], *names: str) -> str:

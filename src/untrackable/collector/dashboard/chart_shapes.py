@@ -6,7 +6,7 @@ from math import isfinite, isnan
 from typing import Any, NamedTuple
 
 from untrackable.display.answer_words import range_words
-from untrackable.display.percentages import percent
+from untrackable.display.percentages import percent, shown_share
 
 _TICKS = 4
 """About how many marks an axis has."""
@@ -46,20 +46,25 @@ class Panels(NamedTuple):
     left: float
 
 
+def widest_share(rows: Sequence[dict[str, Any]]) -> float:
+    """The scale of bars: the highest upper end of an interval."""
+    return max((row["upper"] for row in rows), default=1.0) or 1.0
+
+
 def bars(rows: Sequence[dict[str, Any]], all_rows: Sequence[dict[str, Any]]) -> list[Bar]:
-    """The bars of some answers, at the scale of all of them."""
-    widest = max((max(row["upper"], row["frequency"]) for row in all_rows), default=1.0) or 1.0
+    """The bars of some answers, at the scale of all of them. None is longer than its interval."""
+    widest = widest_share(all_rows)
 
     def place(share: float) -> float:
-        return round(100 * min(1.0, max(0.0, share / widest)), 2)
+        return round(100 * share / widest, 2)
 
     return [
         Bar(
             row["label"],
-            percent(row["frequency"]),
+            shown_share(row["frequency"]),
             range_words(row["lower"], row["upper"]),
             row["stands_out"],
-            place(row["frequency"]),
+            0.0 if row["frequency"] is None else place(min(row["upper"], max(row["lower"], row["frequency"]))),
             place(row["lower"]),
             place(row["upper"]),
         )
@@ -79,9 +84,8 @@ def trend_panels(
     Ends that have no bound are drawn at the edge. A number that the reports do not tell has no dot.
     """
     rounds: list[int] = trend["rounds"]
-    drawn: list[float] = [
-        end for of in ("frequencies", "lower", "upper") for ends in trend[of] for end in ends if isfinite(end)
-    ]
+    parts = [ends for of in ("frequencies", "lower", "upper") for ends in trend[of]]
+    drawn: list[float] = [end for ends in parts for end in ends if end is not None and isfinite(end)]
     lowest, highest = min(0.0, *drawn), max(1e-9, *drawn)
 
     def across(number: float) -> float:
@@ -100,7 +104,7 @@ def trend_panels(
         dots = [
             (across(n), up(share), f"round {n}: {words(share)}")
             for n, share in zip(rounds, shares, strict=True)
-            if not isnan(share)
+            if share is not None and not isnan(share)
         ]
         panels.append(Panel(label, _points(edge), _points((x, y) for x, y, _ in dots), dots))
     places = [(up(tick), words(tick).replace(".00 %", " %")) for tick in ticks(lowest, highest)]

@@ -18,7 +18,8 @@ ADDRESS = "/metrics/estimates"
 MOST_VALUES = 100
 """Campaigns with more values than this are left out: a series for each of them would be too many."""
 GAUGES: Final = {
-    "estimate": "Share of people with a value in the last closed round, estimated (unbiased).",
+    "estimate": "Share of people with a value in the last closed round, estimated; only if the reports tell it.",
+    "estimate_tells": "Whether the reports of the last closed round tell this share: 1 if so, else 0.",
     "estimate_lower": "Lower end of the interval of this share, which holds for all values of a campaign at once.",
     "estimate_upper": "Upper end of the interval of this share, which holds for all values of a campaign at once.",
     "estimate_miss_probability": "The probability that such intervals miss a true share (upper).",
@@ -27,7 +28,12 @@ GAUGES: Final = {
     "estimate_round_end_seconds": "When that round ended, in seconds since 1970.",
 }
 """What is shown, by the name of the metric without its prefix."""
-_OF_A_VALUE: Final = {"estimate": "frequency", "estimate_lower": "lower", "estimate_upper": "upper"}
+_OF_A_VALUE: Final = {
+    "estimate": "frequency",
+    "estimate_tells": "tells",
+    "estimate_lower": "lower",
+    "estimate_upper": "upper",
+}
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 _Samples = dict[str, list[str]]
@@ -71,7 +77,8 @@ def _add(samples: _Samples, campaign: Campaign, number: int, found: dict[str, An
     for row in sorted(found["values"], key=lambda row: int(row["value"])):
         labels = f'{{{mine},value="{row["label"].translate(_ESCAPES)}"}}'
         for name, key in _OF_A_VALUE.items():
-            samples[name].append(f"{labels} {row[key]!r}")
+            if (told := row[key]) is not None:
+                samples[name].append(f"{labels} {int(told) if key == 'tells' else told!r}")
     of_all = {
         "estimate_miss_probability": found["beta"],
         "estimate_reports": found["reports"],

@@ -205,7 +205,9 @@ def _discovered(
         {
             "value": each.string,
             "label": each.string,
-            "frequency": each.frequency,
+            "frequency": each.share,
+            "tells": each.share is not None,
+            "unclamped": each.frequency,
             "standard_error": with_sampling(each.standard_error, each.frequency, found.n, campaign.participation),
             "lower": each.lower,
             "upper": each.upper,
@@ -217,13 +219,15 @@ def _discovered(
 
 
 def _rows(question: Question, estimate: Estimate, used: int, top: int) -> list[dict[str, Any]]:
-    """The most frequent values with their labels. Only the first `used` are values of the encoding.
+    """The values with the largest estimates, with their labels. Only the first `used` are values of the encoding.
 
     There are none if reports tell nothing about single values, but only their mean.
     """
     unused = max(0, estimate.frequencies.size - used) if estimate.values is None else 0
-    ranked = [r for r in estimate.top(top + unused) if not isinstance(r.value, int) or r.value < used][:top]
-    return [_row(question, each) for each in ranked if math.isfinite(each.standard_error)]
+    ranked = [r for r in estimate.top(top + unused) if not isinstance(r.value, int) or r.value < used]
+    least = min(sorted((each.unclamped for each in ranked), reverse=True)[:top], default=0.0)
+    chosen = [each for each in ranked if each.unclamped >= least][:top]
+    return [_row(question, each) for each in chosen if math.isfinite(each.standard_error)]
 
 
 def _row(question: Question, ranked: Ranked) -> dict[str, Any]:
@@ -232,6 +236,8 @@ def _row(question: Question, ranked: Ranked) -> dict[str, Any]:
         "value": value if isinstance(value, int) and value.bit_length() <= 53 else str(value),
         "label": question.label(value),
         "frequency": ranked.frequency,
+        "tells": ranked.frequency is not None,
+        "unclamped": ranked.unclamped,
         "standard_error": ranked.standard_error,
         "lower": ranked.lower,
         "upper": ranked.upper,
