@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untrackable.theory.monotone_search import largest_integer, smallest_integer, smallest_real
-from untrackable.theory.root_finding import falling_root
+from untrackable.theory.root_finding import falling_root, inverse_parabola
 
 ranges = st.integers(-5, 50).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, low + 10**6)))
 
@@ -92,3 +92,8 @@ def test_a_curve_is_followed_to_its_root() -> None:
         lambda x: math.expm1(20 * math.log(1e3 / x)), 1.0, low=1e-4, high=1e4, tolerance=1e-9, keep="below"
     )
     assert 1e3 * (1 - 1e-8) <= found.x <= 1e3
+
+
+def test_a_parabola_through_two_nearly_equal_heights_is_not_safe() -> None:
+    """The square of their ratio is beyond the largest number."""
+    assert inverse_parabola((0.0, 1e300), (1.0, -1e-300), (2.0, -2e-300)) == 0.5

@@ -127,7 +127,7 @@ def inverse_parabola(here: tuple[float, float], there: tuple[float, float], thir
     one, two, three = heights
     position = (places[0] - places[1]) / (places[2] - places[1])
     level = (one - two) / (three - two)
-    if not (level**2 < position and (1 - level) ** 2 < 1 - position):
+    if not (0 < level < 1 and level**2 < position and (1 - level) ** 2 < 1 - position):
         return 0.5
     way = (places[2] - places[0]) / (places[1] - places[0])
     return one / (two - one) * three / (two - three) + way * one / (three - one) * two / (three - two)
