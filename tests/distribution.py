@@ -232,6 +232,18 @@ def _new_environment(folder: Path) -> list[str]:
     return [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
+def try_extras(wheel: Path) -> None:
+    """Install the wheel with each extra alone into an empty environment, and do there what the extra is for."""
+    for name, trial in TRIALS.items():
+        _tell(f"trying it out with {f'the extra {name} alone' if name else 'no extra'}")
+        with tempfile.TemporaryDirectory() as name_of_folder:
+            empty = Path(name_of_folder)
+            (empty / "versions").write_text(locked_versions(), encoding="utf-8")
+            install = _new_environment(empty / "environment")
+            said([*install, "--constraint", "versions", f"{wheel.resolve()}{f'[{name}]' if name else ''}"], empty)
+            trial(install[0], empty)
+
+
 def main(folder: Path) -> None:
     """Build, check, install and try the release."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -248,14 +260,7 @@ def main(folder: Path) -> None:
         program = str(empty / "environment" / "bin" / "untrackable")
         try_out([program], empty)
         _tell(said([program, "demo", "--once"], empty))
-    for name, trial in TRIALS.items():
-        _tell(f"trying it out with {f'the extra {name} alone' if name else 'no extra'}")
-        with tempfile.TemporaryDirectory() as name_of_folder:
-            empty = Path(name_of_folder)
-            (empty / "versions").write_text(locked_versions(), encoding="utf-8")
-            install = _new_environment(empty / "environment")
-            said([*install, "--constraint", "versions", f"{wheel.resolve()}[{name}]"], empty)
-            trial(install[0], empty)
+    try_extras(wheel)
     _tell(f"{folder} has a release of version {__version__} that can be installed")
 
 

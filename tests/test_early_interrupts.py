@@ -6,8 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from untrackable.cli.help_layout import PlainCommand
 from untrackable.early_interrupts import INTERRUPTED, end_at_once, raise_interrupts
 
 LOADED = "import os, signal; signal.raise_signal(signal.SIGINT); os.write(1, b'went on'); os._exit(0)"
@@ -54,9 +56,9 @@ def test_what_was_held_back_until_then_is_not_lost() -> None:
 def test_a_command_can_clean_up() -> None:
     end_at_once()
     assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    raise_interrupts()
+    command = PlainCommand("work", callback=lambda: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
+        command.invoke(click.Context(command))
 
 
 def test_handlers_of_others_are_left_alone() -> None:

@@ -212,3 +212,15 @@ def test_it_can_be_interrupted_at_any_time(beginning: str, files: int, tmp_path:
         assert run.stderr is not None
         assert run.stderr.read().splitlines()[-1] == b"Stopped."
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_nothing_runs_on_if_it_is_killed(tmp_path: Path) -> None:
+    """Its servers and workers have its standard error open until they end."""
+    command = [*COMMAND, "--clients", "2000"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=kept_in(tmp_path)) as run:  # noqa: S603
+        while len(list(tmp_path.glob("*people*/*/*"))) < 10:
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.kill()
+        run.communicate(timeout=60)
