@@ -151,7 +151,7 @@ def test_a_mechanism_of_ones_own() -> None:
     assert "Tagged: can its reports be followed?" in audit_page(found, Tagged(), "Tagged", ["audit", "mine:Tagged"])
     with pytest.raises(TypeError, match="mechanism must have a method tracking"):
         audit(object())  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="reports must be at least 2, got 1"):
+    with pytest.raises(ValueError, match="reports must be between 2 and 100000, got 1"):
         audit(Tagged(), reports=1)
     with pytest.raises(ValueError, match="delta must be strictly between 0 and 1"):
         audit(Tagged(), delta=0)

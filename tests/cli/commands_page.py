@@ -48,13 +48,18 @@ A mechanism is written in one way, as arguments of `audit` and `simulate` and as
 `--export` writes one row for each value, string, mechanism or number. Numbers have all their digits, and what
 is not known is empty. The names of columns say what a number is: `lower` and `upper` are the ends of an
 interval, or bounds; a column `…_certainty` or `certainty` says exact, upper, lower, bracket or sampled;
-`standard_error` is estimated.
+`standard_error` is estimated. A share that the reports do not tell is empty, and `tells` is false; `unclamped` is
+the unbiased estimate, which may be below 0 or above 1.
+
+No spreadsheet runs a cell of a CSV file: a text that it might take for a formula, such as `=1+1`, begins with an
+apostrophe, also behind blanks or with a full-width sign. `untrackable.estimation.estimate_export.csv_text` gives
+the text back. Other formats have it as it is.
 
 | command | a row for each | columns |
 |---|---|---|
-| `estimate` | value | `value`, `frequency`, `standard_error`, `lower`, `upper`, `lower_simultaneous`, … |
+| `estimate` | value | `value`, `frequency`, `tells`, `unclamped`, `standard_error`, `lower`, `upper`, … |
 | `estimate --by-round` | round and value | the same, and `round`, `reports` |
-| `discover` | string | `string`, `frequency`, `standard_error`, `lower`, `upper`, `p_value`, `certain` |
+| `discover` | string | `string`, `frequency`, `tells`, `unclamped`, `lower`, `upper`, `p_value`, `certain`, … |
 | `rappor-decode` | candidate | `name`, `proportion`, `lower`, `upper`, `p_value`, `found`, … |
 | `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
 | `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |

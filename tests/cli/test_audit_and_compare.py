@@ -108,7 +108,7 @@ def test_the_list_names_everything() -> None:
         (["audit", *QUICK, "--participation", "2"], "participation must be between 0 and 1"),
         (["audit", *QUICK, "--participation", "often"], "participation must be a fraction"),
         (["audit", *QUICK, "--places", "0.8,0.8"], "places must be shares of at most 1 in all"),
-        (["audit", *QUICK, "--rounds", "3"], "rounds must be at least 6, got 3"),
+        (["audit", *QUICK, "--rounds", "3"], "rounds must be between 6 and 100000, got 3"),
         (["compare", "--places", "1/2"], "places must be 2 to 64 shares, got 1"),
         (["compare", "--eps", "-2"], "eps must be positive and finite, got -2"),
         (["compare", "--values", "1"], "1 is not in the range"),

@@ -319,7 +319,7 @@ def test_clients_that_cannot_be_audited(factory: Any, kind: type[Exception], mes
         ({"values": [1]}, ValueError, "at least two"),
         ({"values": "ab"}, TypeError, "sequence of values"),
         ({"values": 3}, TypeError, "sequence of values"),
-        ({"reports": 1}, ValueError, "reports must be at least 2"),
+        ({"reports": 1}, ValueError, "reports must be between 2 and 100000"),
         ({"clients": 5}, ValueError, "clients must be at least 64"),
         ({"level": 1.0}, ValueError, "level"),
         ({"claimed_eps": -1.0}, ValueError, "claimed_eps"),
