@@ -44,7 +44,7 @@ GOOD: dict[str, Any] = {"people": 1000, "values": 4, "rounds": 10, "eps": 1.0}
         ({"untrackable": (-1.0, 0.1)}, ValueError, "gamma of untrackable must be at least 0"),
         ({"untrackable": (1.0, 2.0)}, ValueError, "delta of untrackable"),
         ({"reports": 11}, ValueError, "reports must be at most rounds, 10"),
-        ({"reports": 0}, ValueError, "reports must be at least 1"),
+        ({"reports": 0}, ValueError, "reports must be between 1 and 100000"),
         ({"pooled": 11}, ValueError, "pooled must be at most rounds, 10"),
         ({"changes": 1}, TypeError, "changes must be True or False"),
         ({"recognition": 0.0009}, ValueError, "recognition must be at least 1/1,000"),
