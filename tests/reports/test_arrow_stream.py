@@ -154,4 +154,4 @@ def test_discovered_strings_are_a_table_for_other_libraries() -> None:
     rows = duckdb.execute("select string, certain, frequency from found").fetchall()
     assert rows == [("sure", True, 0.2), ("maybe", False, 0.2)]
     empty = Discovered((), (), 10, 0.05, 1, 5, None, 8)
-    assert pl.DataFrame(empty).shape == (0, 7)
+    assert pl.DataFrame(empty).shape == (0, 9)
