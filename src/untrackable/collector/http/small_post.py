@@ -7,7 +7,7 @@ with several requests at once, or with a header that changes how a request is re
 import re
 from typing import Any, NamedTuple
 
-# Lazy, not possessive: Python before 3.11.5 loses its place after a possessive group. Each line can be read in one
+# Lazy, not possessive: Python 3.11.2 loses its place after a possessive group. Each line can be read in one
 # way only, so both find the same, and are as fast.
 _OTHER_HEADERS = (
     rb"(?:(?!(?i:connection|content-|expect|keep-alive|origin|proxy-connection|te:|trailer|transfer-encoding|upgrade))"
