@@ -291,4 +291,5 @@ def test_unused_values_are_left_out() -> None:
     )
     assert more.frequencies.size == 16
     assert used.mean() == more.mean()
-    assert used.quantile(0.5) == more.quantile(0.5)
+    # A median that the reports cannot tell is not a number, and equals nothing, not even itself.
+    assert repr(used.quantile(0.5)) == repr(more.quantile(0.5))
