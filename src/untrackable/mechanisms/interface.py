@@ -134,6 +134,11 @@ class Mechanism(CrowdQuestions, ABC):
         return 0
 
     @property
+    def loss_of_one_report(self) -> float | None:
+        """The largest loss of a report, if each one is fresh (exact, rounded up); None if not, or if it is unknown."""
+        return None
+
+    @property
     def publications(self) -> str:
         """Where the mechanism and its base come from."""
         return self.published

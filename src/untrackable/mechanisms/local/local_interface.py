@@ -81,6 +81,14 @@ class WeightedLocal(Protocol):
 
 
 @runtime_checkable
+class BoundedLocal(Protocol):
+    """A local mechanism that knows the most that one report reveals, with the standard library alone."""
+
+    def largest_loss(self) -> float:
+        """The largest log ratio of probabilities of one report, over all pairs of values (exact, rounded up)."""
+
+
+@runtime_checkable
 class IntegerLocal(Protocol):
     """A local mechanism that a client can account for in whole numbers, without the full engine."""
 

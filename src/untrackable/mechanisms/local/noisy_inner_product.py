@@ -21,7 +21,7 @@ from untrackable.mechanisms.entropy import Entropy, independent_vectors, nonzero
 from untrackable.mechanisms.local import multi_bit_reports
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
-from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, flip_eps_upper, noisy_symbol, simulate_noisy_symbols
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.crowd_classes import CrowdClasses
@@ -143,6 +143,10 @@ class NoisyInnerProduct:
         return Factor(
             [differ * truth, differ * other, rest], [differ * other, differ * truth, rest], [eps, -eps, 0.0]
         )
+
+    def largest_loss(self) -> float:
+        """ln(p/q) of the truth and any other answer, rounded up."""
+        return flip_eps_upper(self.flip, 1 << self.width)
 
     def integer_loss(self) -> LossLaw:
         """The loss of one report in whole numbers: p = 1-η for the truth, q = η/(2^w-1) for each other answer."""

@@ -11,7 +11,7 @@ from untrackable import checks
 from untrackable.estimation.aggregators import BitAggregator, Estimate, FloatArray, Reports, Scope
 from untrackable.estimation.spread import LinearSpreads, Spread
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, flip_eps_upper
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Certainty
@@ -82,6 +82,10 @@ class OneBitMean:
     def differing(self) -> float:
         """1."""
         return 1.0
+
+    def largest_loss(self) -> float:
+        """ln((1-η)/η), for the two ends of the range, rounded up."""
+        return flip_eps_upper(self.flip)
 
     def integer_loss(self) -> LossLaw:
         """The same law in whole numbers."""

@@ -19,7 +19,7 @@ from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Sc
 from untrackable.estimation.symmetric_spread import SymmetricSpreads, subset_spread
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_bits import PositionCounts
-from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.probabilities import Chance, log_ratio_upper
 from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd_classes import CrowdClasses
@@ -104,6 +104,10 @@ class SubsetSelection:
         eps = math.log1p((more - less) / less)
         rest = 0.0 if self.values == 2 else 1 - ours - theirs
         return Factor([ours, theirs, rest], [theirs, ours, rest], [eps, -eps, 0.0])
+
+    def largest_loss(self) -> float:
+        """The log of the odds of a set with the value and of one without it, rounded up."""
+        return log_ratio_upper(*self._odds)
 
     def integer_loss(self) -> LossLaw:
         """The loss of one report in whole numbers, from the integers that are drawn."""

@@ -120,6 +120,10 @@ class ViewReports:
             np.concatenate([factor.loss for factor, _ in found]),
         ).merged()
 
+    def largest_loss(self) -> float:
+        """The largest of all views."""
+        return max(base.largest_loss() for base in self.bases)
+
     def integer_loss(self) -> LossLaw:
         """The mixture of the laws of all views. Noise of different widths is rounded differently."""
         laws = [(share * number, base.integer_loss()) for base, share, number in self._grouped()]

@@ -15,7 +15,7 @@ from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Values
-from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.local_interface import BoundedLocal, Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper, local_base
 from untrackable.theory.chance_of_answering import thinned
@@ -39,6 +39,11 @@ class Fresh(LocalWrapper):
 
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
+
+    @property
+    def loss_of_one_report(self) -> float | None:
+        """That of the base, if it can say."""
+        return self.base.largest_loss() if isinstance(self.base, BoundedLocal) else None
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The sum over independent reports."""
