@@ -53,11 +53,6 @@ class Stored(LocalWrapper):
         """True for several slots: with one value, a slot is sent twice at least as often as with several values."""
         return self.slots > 1
 
-    @property
-    def stored_reports(self) -> int:
-        """The number of slots."""
-        return self.slots
-
     def _payload_bytes(self) -> int:
         return self.slots * ((self.report_bits + 7) // 8)
 
