@@ -56,8 +56,6 @@ class Mechanism(CrowdQuestions, ABC):
     """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
     independent: ClassVar[bool] = False
     """Whether a client's rounds are independent given its values, equally noisy or not."""
-    exchangeable: ClassVar[bool] = False
-    """Whether only the number of answered rounds matters to an observer, and not which rounds they are."""
     takes_strings: ClassVar[bool] = False
     """Whether a value may be text, without an encoding."""
 

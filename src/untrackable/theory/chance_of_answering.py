@@ -3,7 +3,6 @@
 So an unanswered round looks the same in both worlds. Its absence is one more outcome of the round.
 """
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -32,10 +31,3 @@ def thinned(rounds: Experiment, chance: Fraction) -> Experiment:
         raise ValueError("rounds that a Gaussian stands for cannot be left out one by one")
     factors = [(thinned_factor(factor, chance), count) for factor, count in rounds.factors]
     return Experiment(factors, certainty=rounds.certainty, grid=rounds.grid)
-
-
-def log_of(ratio: Fraction) -> float:
-    """The natural logarithm of a fraction, precise also where the fraction is close to 1."""
-    if ratio > Fraction(1, 2):
-        return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)

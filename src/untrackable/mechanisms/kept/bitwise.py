@@ -62,7 +62,6 @@ class Bitwise(Mechanism):
 
     report_bits = 1
     published = "[NV], Bitwise Everlasting Privacy"
-    exchangeable = True
     persists = "the kept bit, seen through the noise of every report"
     capacity = 2
 

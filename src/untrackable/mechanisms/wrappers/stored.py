@@ -40,7 +40,6 @@ class Stored(LocalWrapper):
     slots: int
 
     published = "[NV], the general transformation; RNIP is that of the noisy inner product"
-    exchangeable = True
     persists = "every stored report, word for word, whenever it is drawn again"
 
     def __post_init__(self) -> None:
