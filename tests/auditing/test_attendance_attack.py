@@ -64,7 +64,7 @@ def test_reports_are_those_that_were_seen_at_each_place() -> None:
     hits = []
     for i in range(people):
         fitting = [j for j in range(people) if not (first[i] & second[j]).any() and (first[i] | second[j]).all()]
-        scores = {j: 0.0 for j in fitting}
+        scores = dict.fromkeys(fitting, 0.0)
         if first[i].any() and second[i].any():
             for j in fitting:
                 here, there = batch.reports[i][first[i]], batch.reports[j][second[j]]
