@@ -48,7 +48,7 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     if goals.asked is not None:
         return table_errors(mechanism, goals, goals.asked, people)
     beta = radius_beta(mechanism, goals)
-    if reports_counted(people, goals.answered, beta) == 0:
+    if reports_counted(people, goals.answered, min(beta, counted(mechanism, goals).beta)) == 0:
         return Predicted(math.inf, math.inf)
 
     def of_round(round: int, count: int = 1, beta: float = beta) -> Accuracy:
@@ -63,9 +63,11 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
         radii = [of_round(r) for r in rounds]
         one = max(found.radius for found in radii)
         return Predicted(one, pooled(radii) if mechanism.independent else one)
-    # Rounds that depend on each other gain nothing: each must hold, with its part of beta.
-    pool = of_round(1, goals.pooled) if mechanism.independent else of_round(1, beta=beta / goals.pooled)
-    return Predicted(of_round(1).radius, pool.radius)
+    figure = of_round(1, *counted(mechanism, goals))
+    if mechanism.independent:
+        return Predicted(of_round(1).radius, figure.radius)
+    # Rounds that depend on each other gain nothing: each must hold, with its part of beta; or Hoeffding's radius.
+    return Predicted(of_round(1).radius, min(figure.radius, figure.deviation * mean_radius(1, beta)))
 
 
 def _wanted(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
@@ -138,9 +140,21 @@ def radius_beta(mechanism: Mechanism, goals: Goals) -> float:
     return goals.beta / (mechanism.independent_errors(goals.size) if goals.simultaneous else 1)
 
 
-def counted_beta(mechanism: Mechanism, goals: Goals) -> float:
-    """The probability for which the number of reports is counted: that of one value, or of the wanted figure."""
-    return radius_beta(mechanism, goals) if goals.want == "frequencies" else goals.beta
+class Counted(NamedTuple):
+    """The reports of how many rounds are one count, and with which probability its error may exceed its radius."""
+
+    rounds: int
+    beta: float
+
+
+def counted(mechanism: Mechanism, goals: Goals) -> Counted:
+    """What the error of the figure is computed from: the reports of this many rounds, and this beta."""
+    if goals.want != "frequencies":
+        return Counted(1, goals.beta)
+    beta = radius_beta(mechanism, goals)
+    if goals.discovered is not None or not mechanism.rounds_alike:
+        return Counted(1, beta)
+    return Counted(goals.pooled, beta) if mechanism.independent else Counted(1, beta / goals.pooled)
 
 
 def reports_counted(people: int, participation: Fraction, beta: float) -> int:
