@@ -1,7 +1,6 @@
 """The page of a plan in a real browser: pictures are drawn, sliders change them and agree with the library."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,7 +149,8 @@ MOVED = """numbers => numbers.map(people => {
   const slider = document.getElementById("set-people");
   slider.value = Math.log10(people);
   slider.dispatchEvent(new Event("input"));
-  return Object.fromEntries([...document.querySelectorAll("#live tbody tr")].map(row => [row.cells[0].textContent, row.cells[2].textContent]));
+  const rows = [...document.querySelectorAll("#live tbody tr")];
+  return Object.fromEntries(rows.map(row => [row.cells[0].textContent, row.cells[2].textContent]));
 })"""
 
 
