@@ -287,8 +287,9 @@ def test_a_record_is_better_if_there_is_one_round_and_does_not_fit_different_que
     found = planned("two, asked once")
     assert found.record is not None
     errors = {part.name: found.record.errors[part.name] / part.error for part in found.parts}
-    assert errors["colour"] < 0.7  # The yes/no question has the sharper interval of a count if it is asked alone.
-    assert errors["smoking"] < 1.1
+    assert errors["colour"] < 0.6
+    # Asked alone, a yes/no question has the interval of a count, which is shorter than that of a cell by a fifth.
+    assert errors["smoking"] < 1
     assert planned("three kinds").record is None
 
 
