@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.real_data import city_sizes, delays, every, hours, word_lengths
-from tests.seen_spread import BETA, TIMES, check_promise, most_misses
+from tests.seen_spread import BETA, TIMES, By, check_promise, most_misses
 from untrackable import Buckets, Goals, IntegerRange
 from untrackable.answers.question import Question
 from untrackable.estimation import Rounds
@@ -124,7 +124,8 @@ def test_tight_promises_are_kept_and_smaller_ones_would_not_be(case: Case) -> No
     times = 3 * TIMES if case.crowd else TIMES  # Views in a crowd are promised a tenth more than they need.
     errors, worst = errors_of(case, option, times)
     assert missed(errors, option) <= most_misses(times)
-    check_promise(option.error_upper, errors[:, worst], together=together(case, option))
+    by: By = "count" if case.want == "frequencies" else "moments"
+    check_promise(option.error_upper, errors[:, worst], together=together(case, option), by=by)
 
 
 @pytest.mark.parametrize(

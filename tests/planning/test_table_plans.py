@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import Goals, plan
@@ -33,6 +33,7 @@ from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.table_spreads import cell_spreads
 from untrackable.mechanisms.tables_catalogue import DECKS, TABLES
+from untrackable.planning.forecast import table_errors
 from untrackable.planning.planned_campaign import draft
 from untrackable.planning.plans import Option, Plan
 from untrackable.planning.plans import option as option_of
@@ -234,9 +235,14 @@ def test_pooled_rounds_and_single_shares_have_smaller_errors(small_plan: Plan) -
     one = plan(**ASKED, simultaneous=False).recommended
     assert pooled is not None
     assert one is not None
-    assert pooled.error_upper == pytest.approx(best.error_upper / 2, rel=5e-3)
-    log = math.log(2 / 0.05) / math.log(6 / 0.05)
-    assert one.error_upper == pytest.approx(best.error_upper * math.sqrt(log), rel=5e-3)
+    asked, people = best.goals.asked, best.goals.people
+    assert asked is not None
+    assert people is not None
+    more = table_errors(best.mechanism, best.goals, asked, 4 * people)  # As many reports in one round.
+    assert pooled.error_upper == pytest.approx(more.figure, rel=5e-3)
+    # The tail is e²/2 times that of a Poisson number, which is nearly normal: 3 shares at once, or one.
+    three, alone = (norm.isf(0.05 / m / math.e**2) for m in (3, 1))
+    assert one.error_upper == pytest.approx(best.error_upper * alone / three, rel=5e-3)
 
 
 def test_numbers_of_such_a_question_are_refused() -> None:

@@ -89,7 +89,7 @@ class SeparateDecks:
         weights = precision / precision.sum()
         spans = weights * np.array([float(spread.span) for spread in found])
         variance = float(1 / precision.sum())
-        return Spread(variance, float(np.hypot.reduce(spans)), float(spans.max()))
+        return Spread(variance, float(np.hypot.reduce(spans)), float(spans.max()), independent=True)
 
 
 @lru_cache(maxsize=1024)

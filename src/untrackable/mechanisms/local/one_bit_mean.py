@@ -155,8 +155,6 @@ class MeanAggregator(BitAggregator):
             n,
             beta,
             unknown,
-            unknown,
-            unknown,
             span=np.broadcast_to(1 / (self._truth - self._lie), frequencies.shape),
             deviation=unknown,
             spread=LinearSpreads(self._spread),
