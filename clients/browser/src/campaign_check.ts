@@ -9,6 +9,8 @@ import { need, Refused } from "./refused.js";
 const MOST_ROUNDS = 1e5;
 /** The largest number of wipes that a campaign allows. */
 const MOST_WIPES = 100;
+/** The largest denominator of a share. */
+const LARGEST_DENOMINATOR = 10n ** 18n;
 const FIELDS = /^encoding,first_round,(gateway,)?guarantee,mechanism,question,round_seconds,rounds,turns,version$/;
 const BASES: Record<string, string> = {
   "noisy-inner-product": "bits,eps,mechanism,width",
@@ -50,10 +52,11 @@ export async function checked(document: string): Promise<Campaign> {
     );
     const problem = plain(asked) ? checkPlain(asked) : (await views()).problem(asked);
     need(!problem, problem!);
-    need(/^[1-9]\d*(\/[1-9]\d*)?$/.test(turns.share) && turns.share.length < 41, "the campaign is not valid");
+    need(/^[1-9]\d{0,18}(\/[1-9]\d{0,18})?$/.test(turns.share), "the campaign is not valid");
     const [one, other] = fraction(turns.share);
     need(
       one <= other &&
+        other <= LARGEST_DENOMINATOR &&
         whole(turns.wipes, 0, MOST_WIPES) &&
         whole(asked.first_round, 0, 2 ** 40) &&
         whole(asked.round_seconds, 1, 366 * 86400) &&

@@ -7,11 +7,10 @@ export type Entropy = (size: number) => bigint;
 /** The browser's cryptographic randomness. Every client draws from it. */
 export const system: Entropy = size => number(crypto.getRandomValues(new Uint8Array(size)));
 
-/** A uniform number below a limit. Numbers at or above the last multiple of the limit are redrawn. */
+/** A uniform number below a limit of at most 2^64. Numbers at or above its last multiple are redrawn. */
 export function below(limit: bigint, entropy: Entropy): bigint {
-  const size = 8 * Math.ceil((limit - 1n).toString(2).length / 64);
   for (;;) {
-    const drawn = entropy(size);
-    if (drawn < ((1n << BigInt(8 * size)) / limit) * limit) return drawn % limit;
+    const drawn = entropy(8);
+    if (drawn < (1n << 64n) - ((1n << 64n) % limit)) return drawn % limit;
   }
 }

@@ -7,6 +7,8 @@ import { need, Refused } from "./refused.js";
 import type { Account, Allowed, Ledger } from "./storage.js";
 
 const YEAR = 365 * 86400;
+/** The share by which rounding may make a sum larger than it is. */
+const FORGIVEN = 1 + 1e-12;
 
 /** The campaign's document, if it is the pinned one and valid. */
 export async function fetched(address: string, id: string): Promise<string> {
@@ -34,7 +36,7 @@ export function opened({ accounts }: Ledger, policy: Allowed, asked: Campaign): 
   const others = Object.values(accounts);
   const eps = others.reduce((sum, each) => sum + each.eps, account.eps);
   need(
-    eps <= policy.eps,
+    eps <= policy.eps * FORGIVEN,
     `the campaign does not fit the person's privacy budget: with all others it needs eps ${eps}, and the policy allows ${policy.eps}`,
   );
   need(
