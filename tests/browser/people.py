@@ -21,11 +21,16 @@ LOADED = """async ([server, file, integrity]) => {
     window.setTimeout = (work, ms) => wait(work, ms / 200); // Retries follow soon.
     const limit = AbortSignal.timeout.bind(AbortSignal);
     AbortSignal.timeout = ms => limit(window.patience ?? ms);
+    const random = crypto.getRandomValues.bind(crypto);
+    crypto.getRandomValues = bytes => {
+        if (bytes.length != 8 || !window.words?.length) return random(bytes);
+        return bytes.fill(0).fill(window.words.shift(), 7);
+    };
     Object.assign(window, { allow, made: (campaign, policy, more) => new Client({
         server, campaign, policy, consent: () => true, clock: () => window.now, ...more,
     }) });
 }"""
-"""Embeds the client as the snippet does, with a clock that tests set."""
+"""Embeds the client as the snippet does, with a clock that tests set, and the next words of 8 bytes if they do."""
 
 
 @dataclass
@@ -57,10 +62,7 @@ class Asking:
         name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
         address = f"{self.server}/client/{name}"
         page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
-        declared = campaign.guarantee.to_json()
-        limits = {key: limit for key, limit in declared.items() if key not in ("values", "wipes")}
-        limits |= policy
-        limits = {"crowd_eps": limits["eps"], "crowd_delta": limits["delta"], **limits}
+        limits = {"eps": campaign.guarantee.eps, **policy}
         self.at(page)
         page.evaluate("([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, limits])
 
@@ -68,6 +70,16 @@ class Asking:
         """Set the clocks of pages to the collector's."""
         for page in pages:
             page.evaluate("now => { window.now = now }", self.clock.now)
+
+    def join(self, campaign: Campaign, *pages: Page, turn: int = 0) -> None:
+        """Let clients remember a time before the campaign, and join just before it; with this turn, if given."""
+        for seconds, outcome in ((campaign.round_seconds + 100, "not yet"), (100, "kept")):
+            self.clock.now = campaign.first_round - seconds
+            self.at(*pages)
+            for page in pages:
+                # The words say that there is a turn, which one, and that it is sent early in the round.
+                page.evaluate("words => { window.words = words }", [0, turn - 1, 0] if turn else [])
+                assert page.evaluate("client.answer('page 3')") == outcome
 
     def late_in(self, campaign: Campaign, round: int, *pages: Page) -> None:
         """Let it be just before the end of a round, when its sending time has passed for certain."""

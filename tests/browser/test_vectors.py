@@ -70,7 +70,7 @@ def test_shipped_files_are_those_of_the_sources_and_are_small(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["fresh", "onebitmean", "subsetselection", "views"])
 def test_reports(program: Path, name: str) -> None:
-    """From entropy to the same reports, for every base. A deck draws all of its cards at once, one for each round."""
+    """From entropy to the same reports, for every base. A deck draws all its cards at once, one for each round."""
     tasks, cases = [], []
     for group in read(f"{name}.json")["groups"]:
         made = json.loads(group["mechanism"])

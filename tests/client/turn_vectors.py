@@ -1,8 +1,8 @@
 """Golden vectors of turns, for every client: `make vectors` writes tests/vectors/turns.json.
 
-Each case has a campaign, the entropy of joining, and what follows from it: the life, the turn (null without one) and
-the time of sending. Then the report of a round about a value, from entropy of its own: noise first, then the nonce.
-Entropy is SHA-256 of a label in counter mode, with words spliced in where a rare branch must be taken.
+Each case has a campaign, the entropy of joining, and what follows from it: the life, the turn (null without one)
+and the time of sending. Then the report of a round about a value, from entropy of its own: noise first, then the
+nonce. Entropy is SHA-256 of a label in counter mode, with words spliced in where a rare branch must be taken.
 """
 
 import json
