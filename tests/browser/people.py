@@ -1,10 +1,13 @@
 """People with browsers: pages of an application that embeds the client, and what the collector has from them."""
 
+import itertools
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Request
 
+from tests.client.turn_vectors import turn_of
 from tests.collector.servers import Clock
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.management import create_campaign
@@ -23,14 +26,16 @@ LOADED = """async ([server, file, integrity]) => {
     AbortSignal.timeout = ms => limit(window.patience ?? ms);
     const random = crypto.getRandomValues.bind(crypto);
     crypto.getRandomValues = bytes => {
-        if (bytes.length != 8 || !window.words?.length) return random(bytes);
-        return bytes.fill(0).fill(window.words.shift(), 7);
+        if (bytes.length != 32 || !window.key) return random(bytes);
+        bytes.set(window.key);
+        window.key = null;
+        return bytes;
     };
     Object.assign(window, { allow, made: (campaign, policy, more) => new Client({
         server, campaign, policy, consent: () => true, clock: () => window.now, ...more,
     }) });
 }"""
-"""Embeds the client as the snippet does, with a clock that tests set, and the next words of 8 bytes if they do."""
+"""Embeds the client as the snippet does, with a clock that tests set, and with the next key if they set one."""
 
 
 @dataclass
@@ -77,8 +82,8 @@ class Asking:
             self.clock.now = campaign.first_round - seconds
             self.at(*pages)
             for page in pages:
-                # The words say that there is a turn, which one, and that it is sent early in the round.
-                page.evaluate("words => { window.words = words }", [0, turn - 1, 0] if turn else [])
+                if turn:
+                    force(page, campaign, turn)
                 assert page.evaluate("client.answer('page 3')") == outcome
 
     def late_in(self, campaign: Campaign, round: int, *pages: Page) -> None:
@@ -90,6 +95,13 @@ class Asking:
         """Close a round, and say how many reports it has."""
         close_round(self.store, campaign, round)
         return next(each.reports or 0 for each in self.store.rounds(campaign.id) if each.number == round)
+
+
+def force(page: Page, campaign: Campaign, turn: int) -> bytes:
+    """Let the next client draw this turn: its key, which is random but for that."""
+    key = next(key for _ in itertools.count() if turn_of(campaign, key := os.urandom(32)) == turn)
+    page.evaluate("key => { window.key = key }", list(key))
+    return key
 
 
 def refusal(page: Page, script: str) -> str:

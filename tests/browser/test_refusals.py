@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Route
 
-from tests.browser.people import Asking, posted, refusal
+from tests.browser.people import Asking, force, posted, refusal
 from tests.browser.questions import question
 from tests.browser.test_rounds import sent
+from tests.client.turn_vectors import moment_of, report, turn_of
 from untrackable.collector.http import browser_client
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -273,14 +274,22 @@ def test_what_is_kept(context: BrowserContext, asking: Asking, asked: Campaign) 
     found = kept()
     assert found["ledger"]["accounts"] == {asked.id: account}
     assert len(f"{int(found[asked.id].pop('life')):x}") > 20
-    assert found[asked.id] == {"campaign": document, "turn": 3, "moment": "0", "value": "3"}
+    key = bytes(found[asked.id].pop("key").values())
+    assert turn_of(asked, key) == 3
+    assert page.evaluate("client.due()") == pytest.approx(moment_of(asked, key, 3), abs=1e-5)
+    assert found[asked.id] == {"campaign": document, "turn": 3, "fresh": {}, "value": "3"}
     asking.late_in(asked, 2, page)
+    assert page.evaluate("client.answer('page 3')") == "kept"
+    assert kept()[asked.id]["fresh"] == {}
     assert page.evaluate("client.answer('page 7')") == "kept"
     assert kept()[asked.id]["value"] == "7"
+    fresh = bytes(kept()[asked.id]["fresh"].values())
+    assert len(fresh) == 32
     assert page.evaluate("client.report()") is None
 
     asking.late_in(asked, 3, page)
     body = page.evaluate("async () => [...await client.report()]")
+    assert bytes(body).hex() == report(asked, 7, 3, key, fresh)
     found = kept()
     sealed = found[asked.id].pop("sealed")
     assert found[asked.id] == {"campaign": document, "turn": 3}
@@ -332,7 +341,7 @@ def test_days_of_use(context: BrowserContext, asking: Asking) -> None:
     for day in (0, 0, 1, 5, 27, 28, 29, 40):
         asking.clock.now = asked.first_round - 100 + day * 86400
         asking.at(page)
-        page.evaluate("() => { window.words = [0, 59, 0] }")
+        force(page, asked, 60)
         assert page.evaluate("client.used()") == ("kept" if day else "not yet")
         if day:
             found.append(json.loads(page.evaluate(KEPT)[asked.id])["value"])

@@ -1,7 +1,7 @@
 /** The client: it joins a campaign for a person, within their policy, and answers once for them. */
 import type { Bytes } from "./bytes.js";
 import { begins, type Campaign, parse, roundAt } from "./campaign.js";
-import { system } from "./entropy.js";
+import { fetchBytes, system } from "./entropy.js";
 import { type Post, post, type Reply } from "./http.js";
 import { fetched, opened } from "./joining.js";
 import { crowd } from "./load_chunk.js";
@@ -88,7 +88,8 @@ export class Client {
       }
       ledger.policy = policy;
       if (account) {
-        await write(ledger, this.#id, { ...state!, value });
+        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
+        await write(ledger, this.#id, { ...state!, value, fresh });
         return "kept";
       }
       const round = roundAt(asked, clock());
@@ -102,7 +103,7 @@ export class Client {
       }
       // Some browsers ask the person, who may take long.
       navigator.storage?.persist?.().catch(() => {});
-      const drawn = drawTurn(asked, system);
+      const drawn = await drawTurn(asked, system);
       ledger.accounts[this.#id] = joined;
       joined.done = drawn.turn <= round;
       await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value });
@@ -187,7 +188,7 @@ export class Client {
     if (!state?.turn) return [null, 0];
     const asked = parse(state.campaign);
     const now = this.#options.clock();
-    return [state.sealed ? now : sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now];
+    return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now];
   }
 
   /** Forget everything but that the campaign, if it was joined, is done. */
@@ -214,8 +215,8 @@ export class Client {
     if (!turn || sealed) return [ledger, state];
     const asked = parse(campaign!);
     const now = this.#options.clock();
-    if (roundAt(asked, now) < turn || now < sendingTime(asked, state as Turn)) return [ledger, state];
-    const body = await report(asked, turn, value!, system);
+    if (roundAt(asked, now) < turn || now < (await sendingTime(asked, state as Turn))) return [ledger, state];
+    const body = await report(asked, state as Turn, value!);
     const made = { campaign: campaign!, turn, sealed: { body, since: null, tries: 0 } };
     ledger.accounts[this.#id].done = true;
     await write(ledger, this.#id, made);

@@ -8,13 +8,13 @@ export const reportBits = ({ bits, width }: any): number => (bits ? width * (bit
 /** The probability over 2^64 that a report is a lie. */
 export const lieOf = ({ eps, width = 1 }: any) => lieThreshold(eps, (1n << BigInt(width)) - 1n);
 
-export const lies = (threshold: bigint, entropy: Entropy) => BigInt(entropy(8) < threshold);
+export const lies = async (threshold: bigint, entropy: Entropy) => BigInt((await entropy(8)) < threshold);
 const odd = (bits: bigint) => BigInt(bits.toString(2).replace(/0/g, "").length % 2);
 
 /** A report: the bit or its opposite; or random independent vectors, and the value's answer, which may be a lie. */
-export function draw(base: any, value: bigint, entropy: Entropy): bigint {
+export async function draw(base: any, value: bigint, entropy: Entropy): Promise<bigint> {
   const lie = lieOf(base);
-  if (!base.bits) return value ^ lies(lie, entropy);
+  if (!base.bits) return value ^ (await lies(lie, entropy));
   const width = BigInt(base.width);
   const bits = BigInt(base.bits);
   const symbols = 1n << width;
@@ -23,13 +23,14 @@ export function draw(base: any, value: bigint, entropy: Entropy): bigint {
   let place = 0n;
   const sums = new Set([0n]);
   while (place < width) {
-    const vector = entropy(Math.ceil(base.bits / 8)) & ((1n << bits) - 1n);
+    const vector = (await entropy(Math.ceil(base.bits / 8))) & ((1n << bits) - 1n);
     if (sums.has(vector)) continue;
     for (const earlier of [...sums]) sums.add(vector ^ earlier);
     report |= vector << (width + bits * place);
     answer |= odd(vector & value) << place++;
   }
   // With one bit, there is only one other answer, and nothing to draw.
-  if (lies(lie, entropy)) answer = (answer + 1n + (width > 1 ? below(symbols - 1n, entropy) : 0n)) % symbols;
+  if (await lies(lie, entropy))
+    answer = (answer + 1n + (width > 1 ? await below(symbols - 1n, entropy) : 0n)) % symbols;
   return report | answer;
 }

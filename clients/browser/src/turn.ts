@@ -3,7 +3,7 @@ import type { Bytes } from "./bytes.js";
 import { begins, type Campaign, fraction } from "./campaign.js";
 import { encode } from "./encodings.js";
 import { plain } from "./campaign_check.js";
-import { below, type Entropy } from "./entropy.js";
+import { below, drawn, type Entropy, fetchBytes } from "./entropy.js";
 import { views } from "./load_chunk.js";
 import { draw, reportBits } from "./local_reports.js";
 import { need } from "./refused.js";
@@ -12,27 +12,33 @@ import { wire } from "./wire.js";
 /** Reports stay away from both ends of a round by this part of it. */
 const MARGIN = 20;
 
+/** The secret of a turn that lies ahead. */
 export interface Turn {
   /** A random name. */
   life: bigint;
+  /** All randomness follows from it, so that a copied state sends the same bytes, which are counted once. */
+  key: Bytes;
+  /** Drawn when the answer last changed, so that another answer has other noise. */
+  fresh: Bytes;
   /** The round; 0 without a turn. */
   turn: number;
-  /** The position of the sending time in the round, over 2^64. */
-  moment: bigint;
 }
 
 /** Draw a turn out of all rounds, those that are over included. */
-export function drawTurn({ rounds, turns }: Campaign, entropy: Entropy): Turn {
-  const life = entropy(16);
+export async function drawTurn({ rounds, turns }: Campaign, entropy: Entropy): Promise<Turn> {
+  const life = await entropy(16);
+  const key = await fetchBytes(32, entropy);
   const [one, other] = fraction(turns.share);
-  const has = below(other, entropy) < one;
-  const turn = 1 + Number(below(BigInt(rounds), entropy));
-  return { life, turn: has ? turn : 0, moment: entropy(8) };
+  const source = drawn(key, "turn");
+  const has = (await below(other, source)) < one;
+  const turn = 1 + Number(await below(BigInt(rounds), source));
+  return { life, key, fresh: new Uint8Array(), turn: has ? turn : 0 };
 }
 
 /** The time at which the report is sent, uniform over the round except for its ends. */
-export const sendingTime = (asked: Campaign, { turn, moment }: Turn) =>
-  begins(asked, turn) + asked.round_seconds * (1 / MARGIN + (Number(moment) / 2 ** 64) * (1 - 2 / MARGIN));
+export const sendingTime = async (asked: Campaign, { turn, key }: Turn) =>
+  begins(asked, turn) +
+  asked.round_seconds * (1 / MARGIN + (Number(await drawn(key, "moment")(8)) / 2 ** 64) * (1 - 2 / MARGIN));
 
 /** What makes answers and reports: this file's own parts, or a chunk. */
 const partsOf = async (asked: Campaign) => (plain(asked) ? { draw, encode, reportBits } : views());
@@ -44,10 +50,10 @@ export async function encoded(asked: Campaign, raw: unknown): Promise<bigint> {
   return found;
 }
 
-/** The report of a round in the bytes that are sent. Its noise is drawn first, and then its nonce. */
-export async function report(asked: Campaign, round: number, value: bigint, entropy: Entropy): Promise<Bytes> {
+/** The report about a value, in the bytes that are sent. */
+export async function report(asked: Campaign, { turn, key, fresh }: Turn, value: bigint): Promise<Bytes> {
   const { draw, reportBits } = await partsOf(asked);
   const { base } = asked.mechanism;
-  const drawn = draw(base, value, entropy);
-  return wire(round, entropy(16), drawn, reportBits(base));
+  const answer = await draw(base, value, drawn(key, "noise", fresh));
+  return wire(turn, await drawn(key, "nonce", fresh)(16), answer, reportBits(base));
 }

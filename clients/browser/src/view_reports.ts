@@ -21,33 +21,33 @@ export const reportBits = (base: any): number =>
 export const missOf = ({ values, eps, size }: any) => lieThreshold(eps, BigInt(values - size), BigInt(size));
 
 /** A report of any base. */
-export const draw = (base: any, value: bigint, entropy: Entropy): bigint =>
+export const draw = (base: any, value: bigint, entropy: Entropy): Promise<bigint> =>
   (base.views ? aboutView : base.size ? subset : base.values ? oneBit : whole.draw)(base, value, entropy);
 
 /** The view takes entropy first, and then its noisy inner product. */
-function aboutView(base: any, value: bigint, entropy: Entropy): bigint {
+async function aboutView(base: any, value: bigint, entropy: Entropy): Promise<bigint> {
   const total = base.weights.reduce((sum: number, each: number) => sum + each, 0);
-  let left = Number(below(BigInt(total), entropy));
+  let left = Number(await below(BigInt(total), entropy));
   const view = base.weights.findIndex((weight: number) => (left -= weight) < 0);
   const part = base.views[view].reduce(
     (sum: bigint, position: number, i: number) => sum | (((value >> BigInt(position)) & 1n) << BigInt(i)),
     0n,
   );
-  return (BigInt(view) << BigInt(longest(base))) | whole.draw(basesOf(base)[view], part, entropy);
+  return (BigInt(view) << BigInt(longest(base))) | (await whole.draw(basesOf(base)[view], part, entropy));
 }
 
 /** The number is rounded at random to one end of its range, and then told with noise. */
-function oneBit({ values, eps }: any, value: bigint, entropy: Entropy): bigint {
-  const rounded = BigInt(below(BigInt(values - 1), entropy) < value);
-  return rounded ^ whole.lies(lieThreshold(eps, 1n), entropy);
+async function oneBit({ values, eps }: any, value: bigint, entropy: Entropy): Promise<bigint> {
+  const rounded = BigInt((await below(BigInt(values - 1), entropy)) < value);
+  return rounded ^ (await whole.lies(lieThreshold(eps, 1n), entropy));
 }
 
 /** A set that contains the value, or misses it, and is otherwise uniform (Floyd's algorithm). */
-function subset(base: any, value: bigint, entropy: Entropy): bigint {
-  const there = 1n - whole.lies(missOf(base), entropy);
+async function subset(base: any, value: bigint, entropy: Entropy): Promise<bigint> {
+  const there = 1n - (await whole.lies(missOf(base), entropy));
   let others = 0n;
   for (let last = BigInt(base.values - base.size) - 1n + there; last < base.values - 1; last++) {
-    const drawn = below(last + 1n, entropy);
+    const drawn = await below(last + 1n, entropy);
     others |= 1n << ((others >> drawn) & 1n ? last : drawn);
   }
   const lower = others & ((1n << value) - 1n);

@@ -7,7 +7,7 @@ import { parse } from "../src/campaign.js";
 import { checked } from "../src/campaign_check.js";
 import { canonical } from "../src/canonical_json.js";
 import * as crowd from "../src/crowd.js";
-import { type Entropy, system } from "../src/entropy.js";
+import { type Entropy, fetchBytes, system } from "../src/entropy.js";
 import { opened } from "../src/joining.js";
 import { lieOf } from "../src/local_reports.js";
 import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
@@ -60,37 +60,43 @@ const thresholds = (base: any) =>
 
 const tasks: Record<string, (given: any) => unknown> = {
   /** Reports of a base, from given entropy. */
-  mechanism({ base, entropy, value, changes }) {
+  async mechanism({ base, entropy, value, changes }) {
     const source = recorded(entropy);
+    const reports = [];
     let held = value;
-    const reports = changes.map((changed: string | null) => {
+    for (const changed of changes) {
       held = changed ?? held;
-      return String(draw(base, BigInt(held), source));
-    });
+      reports.push(String(await draw(base, BigInt(held), source)));
+    }
     return { thresholds: thresholds(base), reports, used: source.used() };
   },
 
-  /** A turn, its sending time, and the report of a round. */
-  async turn({ campaign, entropy, value, round, report_entropy }) {
+  /** A turn with its sending time and its report, and the report after the value has changed. */
+  async turn({ campaign, entropy, value, changed, changed_entropy }) {
     const asked = await checked(campaign);
-    const source = recorded(entropy);
-    const own = recorded(report_entropy);
-    const drawn = drawTurn(asked, source);
-    return {
-      life: drawn.life.toString(16).padStart(32, "0"),
-      turn: drawn.turn || null,
-      moment: drawn.turn ? sendingTime(asked, drawn) : null,
-      body: hex(await report(asked, round, BigInt(value), own)),
-      used: [source.used(), own.used()],
-    };
+    const source = recorded(entropy + changed_entropy);
+    const own = await drawTurn(asked, source);
+    const body = async (held: string) => hex(await report(asked, own, BigInt(held)));
+    const found = [own.turn, own.turn && (await sendingTime(asked, own)), own.turn && (await body(value))];
+    own.fresh = await fetchBytes(32, source);
+    return [
+      own.life.toString(16).padStart(32, "0"),
+      hex(own.key),
+      ...[...found, own.turn && (await body(changed))].map(each => each || null),
+      source.used(),
+    ];
   },
 
   /** The turns of many new clients, and the reports of others, from this machine's randomness. */
-  turns: ({ campaign, clients }) => Array.from({ length: clients }, () => drawTurn(parse(campaign), system).turn),
+  turns: ({ campaign, clients }) =>
+    Promise.all(Array.from({ length: clients }, async () => (await drawTurn(parse(campaign), system)).turn)),
   async streams({ campaign, value, clients, reports }) {
     const asked = await checked(campaign);
     const held = await encoded(asked, value);
-    const one = async () => BigInt("0x" + hex((await report(asked, 1, held, system)).slice(21).reverse()));
+    const one = async () => {
+      const own = { ...(await drawTurn(asked, system)), turn: 1 };
+      return BigInt("0x" + hex((await report(asked, own, held)).slice(21).reverse()));
+    };
     return Promise.all(Array.from({ length: clients }, () => Promise.all(Array.from({ length: reports }, one))));
   },
 
