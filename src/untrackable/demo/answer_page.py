@@ -1,10 +1,11 @@
-"""A page on which one answers with the client for web pages, and sees one's own reports go out.
+"""A page on which one answers with the client for web pages, and sees one's own report go out.
 
 It is served from an origin of its own, as the page of an application would be.
 """
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -15,11 +16,26 @@ from untrackable.display.campaign_words import guarantee_sentence
 from untrackable.display.page_shell import page_template
 from untrackable.protocol.campaign import Campaign
 
+_CAMPAIGNS = 100
+"""The number of campaigns that a visitor may answer one after the other."""
+
 
 @contextmanager
-def answer_page(campaign: Campaign, server: str) -> Iterator[str]:
-    """The address of the page, which is served until the block ends."""
-    files = _files(campaign, server)
+def answer_page(ask: Callable[[], Campaign], server: str) -> Iterator[str]:
+    """The address of the page, which is served until the block ends.
+
+    `ask` makes the collector ask a new campaign. It is called when the page is loaded and the one before is over.
+    """
+    campaign = ask()
+    asking = threading.Lock()
+
+    def files() -> dict[str, tuple[str, bytes]]:
+        nonlocal campaign
+        with asking:
+            if (campaign.ends or 0) < time.time():
+                campaign = ask()
+            return _files(campaign, server)
+
     policy = (
         f"default-src 'none'; script-src 'self' {server}; style-src 'self'; img-src data:; connect-src {server}; "
         "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
@@ -30,8 +46,9 @@ def answer_page(campaign: Campaign, server: str) -> Iterator[str]:
 
         def do_GET(self) -> None:
             """One of the files, or nothing."""
-            kind, content = files.get(self.path, ("text/plain", b"There is nothing at this address."))
-            self.send_response(200 if self.path in files else 404)
+            found = files()
+            kind, content = found.get(self.path, ("text/plain", b"There is nothing at this address."))
+            self.send_response(200 if self.path in found else 404)
             headers = {
                 "content-type": f"{kind}; charset=utf-8",
                 "content-length": str(len(content)),
@@ -62,17 +79,14 @@ def answer_page(campaign: Campaign, server: str) -> Iterator[str]:
 def _files(campaign: Campaign, server: str) -> dict[str, tuple[str, bytes]]:
     """The kind and the content of each file, by its path."""
     name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
-    declared = campaign.guarantee
     settings = {
         "server": server,
         "campaign": campaign.id,
         "file": f"{server}/client/{name}",
-        "policy": {
-            "eps": declared.eps,
-            "delta": declared.delta,
-            "recognition": declared.recognition,
-            "crowd_eps": declared.eps,
-        },
+        "begins": campaign.first_round,
+        "seconds": campaign.round_seconds,
+        "rounds": campaign.rounds,
+        "policy": {"eps": _CAMPAIGNS * campaign.guarantee.eps, "turns_a_year": _CAMPAIGNS},
     }
     page = page_template("untrackable.demo", "answer_page.html").render(
         campaign=campaign,

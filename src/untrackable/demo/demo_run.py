@@ -128,12 +128,16 @@ def run(
         hidden = crowd_campaign(now, promised, Gateway.from_json(gateway.public_list(1)))
         alone = _collect(asked, server.address, key, (), people)
         crowd = _collect(hidden, server.address, key, (f"{relay.address}/gateways/demo",), people)
-        own = visitor_campaign(time.time())
-        request(server.address, "POST", "/campaigns?published=true", own.to_bytes(), "application/json", key)
+
+        def ask_visitors() -> Campaign:
+            own = visitor_campaign(time.time())
+            request(server.address, "POST", "/campaigns?published=true", own.to_bytes(), "application/json", key)
+            return own
+
         yield DemoResult(
             server.address,
             key,
-            running.enter_context(answer_page(own, server.address)),
+            running.enter_context(answer_page(ask_visitors, server.address)),
             clients,
             people.clients_of(hidden),
             len(values),

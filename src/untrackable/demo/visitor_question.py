@@ -1,31 +1,33 @@
 """The question that visitors of the demonstration answer themselves, in short rounds so that they see it happen."""
 
-from untrackable.demo.homepage_question import DELTA, HOMEPAGES
+from untrackable.demo.homepage_question import HOMEPAGES
 from untrackable.encodings.categories import Categories
-from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
-ROUND_SECONDS = 15
-ROUNDS = 480
-"""Two hours."""
+ROUND_SECONDS = 10
+ROUNDS = 6
+_AHEAD = 2
+"""The campaign begins this many rounds later: a browser joins once it has remembered an earlier round."""
 _EPS = 2.0
+_WIPES = 1
+"""Browsers delete what pages store, so that a person may answer once more."""
 _SHOWN = 16
 """Visitors choose among this many homepages."""
 
 
 def visitor_campaign(now: float) -> Campaign:
-    """A question every few seconds, from now on. Every round is answered, so that there is something to see."""
+    """A question that everybody answers once within a minute, which begins soon."""
     encoding = Categories(names=HOMEPAGES[:_SHOWN])
     return Campaign(
         question="Your own answer: which homepage is yours?",
         encoding=encoding,
-        mechanism=Deck.for_budget(bits=encoding.bits, slots=ROUNDS, eps=_EPS, delta=DELTA),
-        first_round=int(now),
+        mechanism=Fresh(NoisyInnerProduct(bits=encoding.bits, eps=_EPS)),
+        first_round=int(now) + _AHEAD * ROUND_SECONDS,
         round_seconds=ROUND_SECONDS,
         rounds=ROUNDS,
-        guarantee=Guarantee(
-            eps=_EPS, delta=DELTA, values="any", gamma=0.0, tracking_delta=0.0, recognition=1.0, wipes="any"
-        ),
-        attendance=Attendance(),
+        turns=Turns(rounds=ROUNDS, wipes=_WIPES),
+        guarantee=Guarantee(eps=(_WIPES + 1) * _EPS),
     )
