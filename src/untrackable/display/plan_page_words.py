@@ -87,11 +87,12 @@ PREDICTED = (
 
 _FREQUENCIES = (
     "Error",
-    "span·√(ln(2m/β)/(2n)) for m values at once and n reports. If N people answer with probability r each, n "
-    "is a little less than N·r, so that the bound holds on average, and for the frequencies of all people. "
-    "Pooled over independent rounds √(Σ w²·radius²), with weights "
-    "of one over the variance.",
-    "Hoeffding 1963",
+    "for m values at once and n reports: the radius, for β/m, of the widest interval that inverts the law of a "
+    "count, whatever people hold; if a report counts with more than two probabilities, span·√(ln(2m/β)/(2n)). If N "
+    "people answer with probability r each, n is a little less than N·r, so that the bound holds on average, and "
+    "for the frequencies of all people. The reports of independent rounds are one count; if their noise differs, "
+    "they are pooled as √(Σ w²·span²/n)·√(ln(2m/β)/2), with weights of one over the variance.",
+    "Clopper and Pearson 1934, Hoeffding 1956 and 1963",
 )
 _SUMS = (
     "the smaller of span·√(ln(2m/β)/(2n)) and √(2·variance·ln(2m/β)/n) + span·ln(2m/β)/(3n), for n reports. "

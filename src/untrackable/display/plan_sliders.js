@@ -26,12 +26,28 @@ function counted(people, share, log) {
   return missing < 1 ? Math.floor(log / -Math.log1p(-missing)) : 0;
 }
 const asking = (reports, share, log) => share === 1 || log === null ? reports / share : log / -Math.log1p(share * Math.expm1(-log / reports));
-// The error of so many reports is the largest of its terms; and the number of reports for an error.
-const errorOf = (terms, reports) => Math.max(...terms.map(({ hoeffding, bernstein, part, bias }) => bias + Math.min(hoeffding / Math.sqrt(reports), bernstein / Math.sqrt(reports) + part / reports)));
-const reportsFor = (terms, error) => Math.max(...terms.map(({ hoeffding, bernstein, part, bias }) => {
-  const left = error - bias;
-  return left > 0 ? Math.min(hoeffding / left, (bernstein + Math.sqrt(bernstein ** 2 + 4 * part * left)) / (2 * left)) ** 2 : Infinity;
-}));
+// The error of so many reports is the largest of its terms, or lies between two knots, on a line over one over the root.
+const rooted = ({ reports, error }) => ({ x: 1 / Math.sqrt(reports), y: error });
+const along = (from, to, part) => from + (to - from) * part;
+const errorOf = ({ terms, knots }, reports) => {
+  if (terms.length) return Math.max(...terms.map(({ hoeffding, bernstein, part, bias }) => bias + Math.min(hoeffding / Math.sqrt(reports), bernstein / Math.sqrt(reports) + part / reports)));
+  const next = knots.findIndex((knot) => knot.reports >= reports * (1 - 1e-12)); // rounding only
+  if (next < 0) return knots.length ? knots[knots.length - 1].error : Infinity;
+  if (next === 0) return knots[0].reports <= reports * (1 + 1e-12) ? knots[0].error : Infinity;
+  const [from, to] = [knots[next - 1], knots[next]].map(rooted);
+  return along(from.y, to.y, Math.min(1, (from.x - 1 / Math.sqrt(reports)) / (from.x - to.x)));
+};
+// The number of reports for an error.
+const reportsFor = ({ terms, knots }, error) => {
+  if (terms.length) return Math.max(...terms.map(({ hoeffding, bernstein, part, bias }) => {
+    const left = error - bias;
+    return left > 0 ? Math.min(hoeffding / left, (bernstein + Math.sqrt(bernstein ** 2 + 4 * part * left)) / (2 * left)) ** 2 : Infinity;
+  }));
+  const next = knots.findIndex((knot) => knot.error <= error * (1 + 1e-12));
+  if (next <= 0) return next < 0 ? Infinity : knots[0].reports;
+  const [from, to] = [knots[next - 1], knots[next]].map(rooted);
+  return from.y > to.y ? along(from.x, to.x, Math.min(1, (from.y - error) / (from.y - to.y))) ** -2 : knots[next].reports;
+};
 function redraw() {
   const { people, error } = chosen;
   const r = Number(slider("rounds").value), e = Number(slider("eps").value);
@@ -42,21 +58,21 @@ function redraw() {
   const errors = [], needed = [], tracking = [], meeting = [], body = document.createElement("tbody");
   for (const line of grids.lines) {
     grids.rounds.forEach((rounds, i) => {
-      const terms = line.terms[e][i];
-      const reports = counted(people, line.shares[e][i], line.log);
-      if (terms !== null && reports > 0) errors.push({ line: line.name, x: rounds, y: errorOf(terms, reports) });
+      const found = line.errors[e][i], reports = counted(people * line.counted, line.shares[e][i], line.log);
+      const y = found !== null && reports > 0 ? errorOf(found, reports) : Infinity;
+      if (Number.isFinite(y)) errors.push({ line: line.name, x: rounds, y });
     });
     grids.eps.forEach((eps, i) => {
-      const terms = line.terms[i][r], people = terms === null ? Infinity : asking(reportsFor(terms, error), line.shares[i][r], line.log);
+      const found = line.errors[i][r], people = found === null ? Infinity : asking(reportsFor(found, error), line.shares[i][r], line.log) / line.counted;
       if (Number.isFinite(people)) needed.push({ line: line.name, x: eps, y: Math.max(1, people) });
     });
     const followed = line.followed[e][r];
     if (followed !== null) grids.reports[r].forEach((reports, i) => tracking.push({ line: line.name, x: reports, y: followed[i] }));
-    const terms = line.terms[e][r], row = body.insertRow(), share = line.shares[e][r];
-    const reached = terms === null ? Infinity : errorOf(terms, counted(people, share, line.log)), most = terms === null ? 0 : followed[followed.length - 1];
-    const enough = terms === null ? Infinity : asking(reportsFor(terms, error), share, line.log);
+    const found = line.errors[e][r], row = body.insertRow(), share = line.shares[e][r];
+    const reached = found === null ? Infinity : errorOf(found, counted(people * line.counted, share, line.log)), most = found === null ? 0 : followed[followed.length - 1];
+    const enough = found === null ? Infinity : asking(reportsFor(found, error), share, line.log) / line.counted;
     const met = reached <= error * (1 + 1e-12); // rounding only
-    const cells = terms === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
+    const cells = found === null ? [line.name, "no", "–", "–", "–", "–", line.why[e][r]] :
       [line.name, met ? "yes" : "no", Number.isFinite(reached) ? about + upper(reached) : "–", Number.isFinite(enough) ? (grids.predicted ? about : "") + count(Math.ceil(enough * (1 - 1e-12))) : "–", often(share), (most > 0 ? "≤ " : "") + upper(most), met ? "" : "The error is larger."];
     cells.forEach((text) => { row.insertCell().textContent = text; });
     if (cells[1] === "yes") meeting.push(line.name);

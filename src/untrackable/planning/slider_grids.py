@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from untrackable.checks import MOST_ROUNDS
 from untrackable.mechanisms.catalogue_entry import Entry
@@ -10,8 +11,8 @@ from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.ordered_catalogue import offered
 from untrackable.mechanisms.wanted_figure import Terms, wanted_curve
-from untrackable.planning.forecast import counted_beta, errors, reports_counted
-from untrackable.planning.goals import FOREVER, LARGEST_EPS, Goals
+from untrackable.planning.forecast import counted, errors, reports_counted
+from untrackable.planning.goals import FOREVER, LARGEST_EPS, LARGEST_PEOPLE, Goals
 from untrackable.planning.participation import with_participation
 from untrackable.planning.plans import Option, Plan
 from untrackable.planning.suitability import meeting
@@ -19,6 +20,9 @@ from untrackable.planning.tracking_check import tracking
 from untrackable.progress import Progress, no_progress
 
 _PEOPLE = 10**6
+_NUMBERS = (100, 316, 1000, 3162, 10**4, 10**5, 10**6, 10**8, 10**10, 10**12, LARGEST_PEOPLE)
+"""Numbers of people for which errors are computed. The more people, the better errors follow one over the root."""
+_ROUNDING = 1e-10
 _EPS = (1 / 4, 1 / 2, 1, 2, 4)
 _ROUNDS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2)
 _MOST_LINES = 6
@@ -33,17 +37,37 @@ _ENDLESS = 64
 class Line:
     """One mechanism on the grids: errors by [eps][rounds], and the goals' measure of tracking by reports.
 
-    An error is the largest of some terms, each a bound for every number of reports. It is None where the mechanism
-    does not meet the goals; `why` is the reason. `shares` are the participations. If errors are bounds, `log` is
-    ln(2/beta) of one radius, from which the number of reports follows.
+    `errors` are None where the mechanism does not meet the goals; `why` is the reason. `shares` are the
+    participations. The reports of so many `counted` rounds are one count. If errors are bounds, `log` is ln(2/beta)
+    of one radius, from which the number of reports follows.
     """
 
     name: str
     log: float | None
+    counted: int
     shares: list[list[float]]
-    terms: list[list[list[Terms] | None]]
+    errors: list[list["Errors | None"]]
     followed: list[list[list[float] | None]]
     why: list[list[str]]
+
+
+class Knot(NamedTuple):
+    """The error of so many reports."""
+
+    reports: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """The error for any number of reports.
+
+    It is the largest of some terms, each a bound for every number. Or it is known at `knots`, from few reports to
+    many, and between them at most on the straight line over one over the root of the number.
+    """
+
+    terms: list[Terms]
+    knots: list[Knot]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,18 +138,18 @@ def _line(
     told: Any,
 ) -> Line:
     """One mechanism; `made` are the options that the plan has set already, by eps and rounds."""
-    terms: list[list[list[Terms] | None]] = []
+    found: list[list[Errors | None]] = []
     followed: list[list[list[float] | None]] = []
     why: list[list[str]] = []
     shares: list[list[float]] = []
-    log = None
+    log, rounds_counted = None, 1
     for i, one in enumerate(eps):
-        terms.append([])
+        found.append([])
         followed.append([])
         why.append([])
         shares.append([])
         for number, reports in zip(rounds, held, strict=True):
-            told((i + len(terms[-1]) / len(rounds)) / len(eps))
+            told((i + len(found[-1]) / len(rounds)) / len(eps))
             option = made.get((one, number))
             asked = _at(goals, one, number)
             asked = with_participation(entry, asked) if option is None else option.goals
@@ -134,36 +158,65 @@ def _line(
                 mechanism = meeting(entry, asked, by_engine=False)[0] if option is None else option.mechanism
             except Unsuitable as reason:
                 why[-1].append(reason.why)
-                terms[-1].append(None)
+                found[-1].append(None)
                 followed[-1].append(None)
                 continue
             why[-1].append("")
-            log = math.log(2 / counted_beta(mechanism, asked)) if goals.discovered is None else None
-            terms[-1].append(_terms(mechanism, asked))
+            rounds_counted, beta = counted(mechanism, asked)
+            log = math.log(2 / beta) if goals.discovered is None else None
+            found[-1].append(_errors(mechanism, asked))
             tolerances = [asked.replace(reports=k).tolerance for k in reports]
             followed[-1].append([tracking(entry, mechanism, tolerance).upper for tolerance in tolerances])
-    return Line(entry.name, log, shares, terms, followed, why)
+    return Line(entry.name, log, rounds_counted, shares, found, followed, why)
 
 
-def _terms(mechanism: Mechanism, goals: Goals) -> list[Terms]:
-    """The error by the number of reports of a round. That of frequencies falls as one over the root of it."""
+def _errors(mechanism: Mechanism, goals: Goals) -> Errors:
+    """The error by the number of reports that are one count."""
+    if goals.want == "frequencies":
+        return Errors([], _knots(mechanism, goals))
+    pooled = goals.figure if not mechanism.rounds_alike else [1] * goals.pooled
+    terms = wanted_curve(
+        mechanism,
+        goals.want,
+        values=goals.size,
+        rounds=pooled if mechanism.independent else [goals.figure[-1]],
+        beta=goals.beta,
+        participation=goals.answered,
+        simultaneous=goals.simultaneous,
+    )
+    return Errors(terms, [])
+
+
+def _knots(mechanism: Mechanism, goals: Goals) -> list[Knot]:
+    """The errors of frequencies, for the plan's own number of people and others.
+
+    They are usually convex over one over the root of the number of reports. Where they are not, as of few reports
+    whose error is nearly as large as it can be, fewer reports stand for more of them.
+    """
+    rounds, beta = counted(mechanism, goals)
     share = goals.answered
-    if goals.want != "frequencies":
-        pooled = goals.figure if not mechanism.rounds_alike else [1] * goals.pooled
-        return wanted_curve(
-            mechanism,
-            goals.want,
-            values=goals.size,
-            rounds=pooled if mechanism.independent else [goals.figure[-1]],
-            beta=goals.beta,
-            participation=share,
-            simultaneous=goals.simultaneous,
-        )
-    people = _PEOPLE * goals.levels * share.denominator  # So that every level has a whole share of the reports.
-    counted = goals.discovered is None
-    reports = reports_counted(people, share, counted_beta(mechanism, goals)) if counted else people * share
-    unit = errors(mechanism, goals, people).figure * math.sqrt(reports)
-    return [Terms(unit, unit, 0.0, 0.0)]
+
+    def knot(people: int) -> Knot | None:
+        reports = people * share if goals.discovered is not None else reports_counted(people * rounds, share, beta)
+        error = errors(mechanism, goals, people).figure if reports else math.inf
+        return Knot(float(reports), error) if math.isfinite(error) else None
+
+    people = sorted({*_NUMBERS, goals.people or _PEOPLE})
+    known = {found.reports: (number, found) for number in people if (found := knot(number)) is not None}
+    knots = [found for _, found in list(known.values())[:1]]
+    for (few, first), (many, last) in pairwise(known.values()):
+        middle = knot(round(few * (2 / (1 + math.sqrt(few / many))) ** 2))  # Half way over one over the root.
+        if middle is not None and middle.error > error_between(first, last, middle.reports) * (1 + _ROUNDING):
+            knots += [Knot(middle.reports, first.error), middle, Knot(last.reports, middle.error)]
+        knots.append(last)
+    return knots
+
+
+def error_between(first: Knot, last: Knot, reports: float) -> float:
+    """The error on the straight line between two knots."""
+    start, end = 1 / math.sqrt(first.reports), 1 / math.sqrt(last.reports)
+    share = (start - 1 / math.sqrt(reports)) / (start - end)
+    return first.error + share * (last.error - first.error)
 
 
 def _at(goals: Goals, eps: float, rounds: int) -> Goals:
