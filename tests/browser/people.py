@@ -1,10 +1,13 @@
 """People with browsers: pages of an application that embeds the client, and what the collector has from them."""
 
+import itertools
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Request
 
+from tests.client.turn_vectors import turn_of
 from tests.collector.servers import Clock
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.management import create_campaign
@@ -21,11 +24,18 @@ LOADED = """async ([server, file, integrity]) => {
     window.setTimeout = (work, ms) => wait(work, ms / 200); // Retries follow soon.
     const limit = AbortSignal.timeout.bind(AbortSignal);
     AbortSignal.timeout = ms => limit(window.patience ?? ms);
+    const random = crypto.getRandomValues.bind(crypto);
+    crypto.getRandomValues = bytes => {
+        if (bytes.length != 32 || !window.key) return random(bytes);
+        bytes.set(window.key);
+        window.key = null;
+        return bytes;
+    };
     Object.assign(window, { allow, made: (campaign, policy, more) => new Client({
         server, campaign, policy, consent: () => true, clock: () => window.now, ...more,
     }) });
 }"""
-"""Embeds the client as the snippet does, with a clock that tests set."""
+"""Embeds the client as the snippet does, with a clock that tests set, and with the next key if they set one."""
 
 
 @dataclass
@@ -57,10 +67,7 @@ class Asking:
         name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
         address = f"{self.server}/client/{name}"
         page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
-        declared = campaign.guarantee.to_json()
-        limits = {key: limit for key, limit in declared.items() if key not in ("values", "wipes")}
-        limits |= policy
-        limits = {"crowd_eps": limits["eps"], "crowd_delta": limits["delta"], **limits}
+        limits = {"eps": campaign.guarantee.eps, **policy}
         self.at(page)
         page.evaluate("([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, limits])
 
@@ -68,6 +75,16 @@ class Asking:
         """Set the clocks of pages to the collector's."""
         for page in pages:
             page.evaluate("now => { window.now = now }", self.clock.now)
+
+    def join(self, campaign: Campaign, *pages: Page, turn: int = 0) -> None:
+        """Let clients remember a time before the campaign, and join just before it; with this turn, if given."""
+        for seconds, outcome in ((campaign.round_seconds + 100, "not yet"), (100, "kept")):
+            self.clock.now = campaign.first_round - seconds
+            self.at(*pages)
+            for page in pages:
+                if turn:
+                    force(page, campaign, turn)
+                assert page.evaluate("client.answer('page 3')") == outcome
 
     def late_in(self, campaign: Campaign, round: int, *pages: Page) -> None:
         """Let it be just before the end of a round, when its sending time has passed for certain."""
@@ -78,6 +95,13 @@ class Asking:
         """Close a round, and say how many reports it has."""
         close_round(self.store, campaign, round)
         return next(each.reports or 0 for each in self.store.rounds(campaign.id) if each.number == round)
+
+
+def force(page: Page, campaign: Campaign, turn: int) -> bytes:
+    """Let the next client draw this turn: its key, which is random but for that."""
+    key = next(key for _ in itertools.count() if turn_of(campaign, key := os.urandom(32)) == turn)
+    page.evaluate("key => { window.key = key }", list(key))
+    return key
 
 
 def refusal(page: Page, script: str) -> str:
