@@ -1,5 +1,6 @@
 """Tables of parts of a value: unbiased, within their radii, consistent with each other."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 
 from untrackable import Deck, Fresh
 from untrackable.answers.question import Question
-from untrackable.answers.trend import at_beta
 from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
 from untrackable.estimation.aggregators import Estimate
 from untrackable.mechanisms.interface import Mechanism
@@ -119,7 +119,7 @@ def test_another_beta_keeps_the_smaller_bound(share: Fraction) -> None:
     for batch in mechanism.simulate(np.arange(PEOPLE) % 64, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
     wide, narrow = question.estimate(sums, 0.3), question.estimate(sums, 0.01)
-    found = at_beta(wide, 0.01)
+    found = replace(wide, beta=0.01)
     for name in ("radius", "simultaneous_radius"):
         np.testing.assert_allclose(getattr(found, name), getattr(narrow, name), rtol=0.01)
     one_name = wide.spread.of(2.0 * np.eye(6)[3])

@@ -147,12 +147,11 @@ def test_a_promise_that_is_four_times_too_good_is_found_out(trials: dict[str, li
 
 @pytest.mark.parametrize("seed", [4, 5])
 def test_estimates_promise_no_more_than_the_plan(seed: int) -> None:
-    """The radius that the collector will show is the planned one."""
+    """The radius that the collector will show is at most the planned one."""
     goals = goals_of(seed) if seed % 2 else attended_goals(seed)
     for option in plan(goals=goals).options:
         values = np.arange(goals.people or 1, dtype=np.int64) % goals.size
         found = figure(option.mechanism, values, option.goals, 1)
         radius = float((found.simultaneous_radius if goals.simultaneous else found.radius).max())
         close = 0.02 if option.goals.answered == 1 else 0.3 / math.sqrt(20_000 * option.goals.answered / 400)
-        assert radius == pytest.approx(option.error_upper, rel=close), option.name
-        assert math.isfinite(radius)
+        assert 0 < radius <= option.error_upper * (1 + close), option.name

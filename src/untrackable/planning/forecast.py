@@ -14,7 +14,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.table_spreads import cell_spreads
 from untrackable.mechanisms.wanted_figure import WantedError, wanted_error
 from untrackable.planning.goals import FOREVER, LARGEST_PEOPLE, Goals
-from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.monotone_search import smallest_integer
 
 _MOST_ROUNDS = 4096
@@ -48,11 +48,11 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
     if goals.asked is not None:
         return table_errors(mechanism, goals, goals.asked, people)
     beta = radius_beta(mechanism, goals)
-    reports = reports_counted(people, goals.answered, beta)
-    if reports == 0:
+    if reports_counted(people, goals.answered, beta) == 0:
         return Predicted(math.inf, math.inf)
 
-    def of_round(round: int) -> Accuracy:
+    def of_round(round: int, count: int = 1, beta: float = beta) -> Accuracy:
+        reports = reports_counted(people * count, goals.answered, beta)
         try:
             return mechanism.accuracy(reports, beta=beta, round=round, candidates=range(goals.size))
         except NotEstimable:
@@ -63,8 +63,9 @@ def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
         radii = [of_round(r) for r in rounds]
         one = max(found.radius for found in radii)
         return Predicted(one, pooled(radii) if mechanism.independent else one)
-    found = of_round(1)
-    return Predicted(found.radius, pooled([found] * goals.pooled) if mechanism.independent else found.radius)
+    # Rounds that depend on each other gain nothing: each must hold, with its part of beta.
+    pool = of_round(1, goals.pooled) if mechanism.independent else of_round(1, beta=beta / goals.pooled)
+    return Predicted(of_round(1).radius, pool.radius)
 
 
 def _wanted(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
@@ -148,7 +149,8 @@ def reports_counted(people: int, participation: Fraction, beta: float) -> int:
     Given N reports, an error above t has a probability of at most 2·exp(-Nu), with u = 2t²/span². That covers who
     answers, too: those who do are drawn without replacement (Hoeffding 1963, theorem 4; for terms with noise of
     their own, Maclaurin's inequality). On average over N, exp(-Nu) is (1 - r(1 - exp(-u)))^n. This is β/2 for one
-    u, and ln(2/β)/u reports have the radius that belongs to it. That is a little less than n·r.
+    u, and ln(2/β)/u reports have the radius that belongs to it. That is a little less than n·r. Radii that invert
+    the law of a count are smaller, and so is their u, for which this number of reports is smaller than need be.
     """
     if participation == 1:
         return people
@@ -174,13 +176,15 @@ def _thresholds(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
 
 
 def pooled(rounds: list[Accuracy]) -> float:
-    """The radius of independent rounds, weighted by one over the variance of a value that nobody holds.
+    """The radius of independent rounds of different noise, weighted by one over the variance of an unheld value.
 
-    It is √(Σ w²·radius²) with Σ w = 1, as in `Rounds.pooled`.
+    It is √(Σ w²·s²)·√(ln(2/β)/2) with deviations s and Σ w = 1, as in `Rounds.pooled`.
     """
+    if len(rounds) == 1:
+        return rounds[0].radius
     weights = [found.standard_error**-2 for found in rounds]
-    spread = math.fsum((w * found.radius) ** 2 for w, found in zip(weights, rounds, strict=True))
-    return math.sqrt(spread) / math.fsum(weights)
+    spread = math.fsum((w * found.deviation) ** 2 for w, found in zip(weights, rounds, strict=True))
+    return math.sqrt(spread) / math.fsum(weights) * mean_radius(1, rounds[0].beta)
 
 
 def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEOPLE) -> int:

@@ -273,7 +273,7 @@ def test_candidates_are_estimated_without_bias() -> None:
     assert np.all(np.abs(estimate.frequencies - [1, 2 / 3, 0]) < estimate.radius)
     assert estimate.p_values()[0] < 1e-9
     accuracy = LEVELLED.accuracy(100_000, 1e-6)
-    assert estimate.radius[2] == pytest.approx(accuracy.radius, rel=1e-12)
+    assert 0.9 * accuracy.radius < estimate.radius[2] <= accuracy.radius
     with pytest.raises(ValueError, match="candidates must be given"):
         sums.estimate()
     with pytest.raises(ValueError, match="no reports"):

@@ -201,7 +201,7 @@ def test_estimates(base: SubsetSelection) -> None:
     assert np.all(apart < found.simultaneous_radius)
     assert np.all(apart < 6 * found.standard_error)  # each fails with probability 2e-9
     assert np.any(apart > 0.5 * found.standard_error)  # and they are not too wide
-    assert found.radius[0] == pytest.approx(base.accuracy(people, 0.05).radius)
+    assert 0.5 < found.radius[0] / base.accuracy(people, 0.05).radius <= 1
     assert found.standard_error[-1] == pytest.approx(base.accuracy(people, 0.05).standard_error, rel=0.02)
 
 

@@ -182,7 +182,7 @@ def test_estimates_of_questions(mechanism: Mechanism) -> None:
     assert np.all(np.abs(found.frequencies - TRUTH) < found.simultaneous_radius)
     assert found.frequencies.sum() == pytest.approx(1)
     told = mechanism.accuracy(400_000)
-    assert told.radius == pytest.approx(found.radius[0])
+    assert 0.5 < found.radius[0] / told.radius <= 1
     assert told.standard_error == pytest.approx(found.standard_error[-1], rel=1e-3)
     again = mechanism.aggregator().add([mechanism.client(3).report(1) for _ in range(10)])
     assert again.merge(mechanism.aggregator().add([])).n == 10
@@ -235,7 +235,7 @@ def test_estimates_of_votes() -> None:
     reports = np.concatenate([batch.reports for batch in VOTES.simulate(values, rounds=3, seed=4)])
     found = VOTES.aggregator(1).add(reports[:, 0]).estimate()
     assert abs(found.frequencies[1] - 0.3) < min(6 * found.standard_error[1], found.simultaneous_radius[1])
-    assert VOTES.accuracy(400_000).radius == pytest.approx(found.radius[1])
+    assert 0.5 < found.radius[1] / VOTES.accuracy(400_000).radius <= 1
     for round in (2, 3):  # no update, and one at which nobody tells any more
         with pytest.raises(ValueError, match="one of the first 1 updates"):
             VOTES.aggregator(round)

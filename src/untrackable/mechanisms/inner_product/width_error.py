@@ -17,19 +17,18 @@ def width_error(base: NoisyInnerProduct, budget: Budget) -> float:
     """The error radius of a frequency, of the shares up to all numbers, or of the mean.
 
     Frequencies suit narrower answers than sums over many values, so a width that suits one may be bad for another.
-    The radius of a frequency is that of one report, as the number of reports changes nothing in the comparison.
     """
     beta = budget.beta or _BETA
+    people = budget.people if budget.crowd is None else budget.crowd.people
+    reports = max(1, round(people * budget.participation))
     if budget.want == "frequencies":
-        return base.accuracy(1, beta).radius
+        return base.accuracy(reports, beta).radius
     numbers = min(budget.values, _MOST_NUMBERS)
     weights = _weights(budget, numbers)
     spread = inner_product_spread(weights, bits=base.bits, flip=base.flip.probability, width=base.width)
     if budget.participation < 1:
         spread = spread.of_sample(1.0)
-    people = budget.people if budget.crowd is None else budget.crowd.people
     statistics = numbers - 1 if budget.want == "quantiles" else 1
-    reports = max(1, round(people * budget.participation))
     return float(np.max(spread.radius(reports, beta, statistics=statistics)))
 
 

@@ -236,9 +236,9 @@ class NoisyInnerProduct:
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error from one report per person. A report counts for a value if it has its true answer."""
-        eps = flip_eps(self.flip, 1 << self.width)
+        eps, there = flip_eps(self.flip, 1 << self.width), self.chances()[0]
         span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
-        return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=self.answer_for_another(), span=span)
 
     def aggregator(self, scope: Scope) -> InnerProductAggregator | CandidateAggregator:
         """Sums by vector. If there are too many vectors, the reports themselves, to estimate candidates."""

@@ -166,8 +166,6 @@ class MeanAggregator(BitAggregator):
             n,
             beta,
             unknown,
-            unknown,
-            unknown,
             span=np.broadcast_to(1 / (self._truth - self._lie), frequencies.shape),
             deviation=unknown,
             spread=LinearSpreads(self._spread),

@@ -153,8 +153,8 @@ class SubsetSelection:
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error from one report per person. A report counts for all values in its set."""
-        _, elsewhere, span = self._shares()
-        return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
+        there, elsewhere, span = self._shares()
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere, span=span)
 
     def aggregator(self, scope: Scope) -> "SubsetCounts":
         """Empty counts of the sets that contain each value."""
@@ -206,7 +206,7 @@ class SubsetCounts(PositionCounts):
         m = self._local
         rule = partial(subset_spread, values=m.values, size=m.size, there=there, elsewhere=elsewhere)
         spread = SymmetricSpreads(m.values, rule)
-        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere, spread=spread)
+        return Estimate(frequencies, n, beta, error, span=np.full(m.values, span), chance=elsewhere, spread=spread)
 
 
 def best_size(values: int, eps: float) -> int:
