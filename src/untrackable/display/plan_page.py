@@ -24,7 +24,7 @@ _CAPTIONS = {
     ),
     "rounds": (
         "The error by rounds",
-        "How far one round may be off (upper) if the same time has fewer and longer rounds, or more and shorter ones.",
+        "How far one round may be off (upper) if the same time has fewer and longer rounds, or more of them.",
     ),
 }
 _FORMULAS = [
@@ -40,7 +40,7 @@ _FORMULAS = [
     ),
     (
         "Error",
-        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums of reports are "
+        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
         "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
         "",
     ),

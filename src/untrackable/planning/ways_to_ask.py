@@ -1,8 +1,8 @@
 """Ways to ask for several answers at once with one turn: draw one, ask about some or all jointly, or divide.
 
-To divide is to send one report about each table, with an equal part of eps. No mechanism does that, because it never
-wins up to eps 4, the largest that plans choose: for 2 to 6 questions of 2 to 64 answers, alike or not, and 2 to 365
-rounds, which the tests enumerate. (At eps 6, for a yes/no question beside one with 64 answers, it would be better by
+To divide is to send one report about each table, with an equal part of eps. No mechanism does that: it never
+wins up to eps 4, the largest that plans choose, for 2 to 6 questions of 2 to 64 answers, alike or not, and 2 to 365
+rounds, which the tests enumerate. (At eps 6, for a yes/no question beside one with 64 answers, it is better by
 a sixth.) So it is computed for comparison only.
 """
 
