@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from untrackable.client.life import Life
 
 from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of, round_of
 from untrackable.client.client import members
 from untrackable.client.http_post import Address, Post, Ready, Reply
 from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life
 from untrackable.client.private_folder import Folder
 from untrackable.errors import ClockBehind
 from untrackable.mechanisms.inner_product.deck import Deck

@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
+from untrackable.client.account import Account
+from untrackable.client.life import Life
 
 from tests.client.samples import Clock, campaign, client, policy
 from untrackable.accounting.client_check import recompute
-from untrackable.client.account import Account
 from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from untrackable.accounting.spent_budget import left_eps
 
 from tests.client.samples import Clock, campaign, client, policy, snapshot
-from untrackable.accounting.spent_budget import left_eps
 from untrackable.client.offered_campaign import Offer, offer
 from untrackable.client.policy import Policy
 from untrackable.client.stored_policy import left_budget, spent_budget

@@ -11,12 +11,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.client.samples import campaign
-from tests.vectors.make import stream
 from untrackable.accounting.charged_rounds import ChargedRounds
 from untrackable.client.account import Account
-from untrackable.client.ledger import Ledger
 from untrackable.client.life import Life
+
+from tests.client.samples import campaign
+from tests.vectors.make import stream
+from untrackable.client.ledger import Ledger
 from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
 from untrackable.client.round_keys import SIZE, Ratchet

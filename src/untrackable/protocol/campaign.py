@@ -45,8 +45,8 @@ class Guarantee:
     """A declared guarantee about everything that one person ever sends.
 
     With turns it is `eps` alone: one report, so delta is 0, nothing can be linked, and values may change. If every
-    round is answered, all reports are (eps, delta)-private and (gamma, tracking_delta)-untrackable by what they say.
-    Then `values` is "fixed" if that holds for a value that never changes (clients refuse a change), or "any".
+    round is answered, all reports are (eps, delta)-private, and (gamma, tracking_delta)-untrackable by what they
+    say. Then `values` is "fixed" if that holds for a value that never changes (clients refuse a change), or "any".
 
     All of this is about an observer who knows which reports are one person's. `crowd` is about one who sees the
     reports of everybody and does not know who sent which, because a relay stands in between.
@@ -281,7 +281,7 @@ def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, g
     if turns.wipes > _MOST_WIPES:
         raise ValueError(f"wipes must be at most {_MOST_WIPES}, got {turns.wipes}")
     if mechanism.loss_of_one_report is None:
-        raise ValueError("with turns, the mechanism must be fresh: a single report, of which the largest loss is known")
+        raise ValueError("with turns, the mechanism must be fresh, with a known largest loss of one report")
     if not guarantee.is_of_one_report:
         raise ValueError("with turns, the guarantee is eps, and perhaps a crowd: there is only one report")
 
@@ -291,7 +291,7 @@ def turns_to_json(turns: Turns) -> dict[str, Any]:
     return {"share": str(turns.share), "wipes": turns.wipes}
 
 
-def turns_from_json(given: object, rounds: object) -> Turns:
+def turns_from_json(given: object, rounds: Any) -> Turns:
     """The turns of this JSON, in this number of rounds."""
     if not isinstance(given, dict) or set(given) != {"share", "wipes"}:
         raise CampaignError("turns must have exactly the fields share, wipes")
