@@ -91,8 +91,8 @@ def spread_words(found: CampaignAccuracy) -> str:
         return ""
     of = "the mean" if found.of_mean else f"an answer that {100 * found.share:g} % give"
     return (
-        f"the standard error of a round is {found.standard_error:.2g} for {of} ({found.certainty}; noise and sample, "
-        f"with about {found.reports:,.0f} reports)"
+        f"the standard error of a round is {found.standard_error:.2g} for {of} ({found.certainty}; by noise and "
+        f"sample, with about {found.reports:,.0f} reports)"
     )
 
 
@@ -109,8 +109,8 @@ def accuracy_words(found: CampaignAccuracy) -> str:
         )
     else:
         told = (
-            f"{people}, shares of a round {error} (upper; for answers that at most {100 * found.share:g} % give, all "
-            f"at once, except with probability {found.beta:g})"
+            f"{people}, shares of a round {error} (upper; for answers that at most {100 * found.share:g} % give, "
+            f"all at once, except with probability {found.beta:g})"
         )
     if found.usable:
         return told

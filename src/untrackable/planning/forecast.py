@@ -149,7 +149,8 @@ class SpreadLaw(ErrorLaw):
         most = np.minimum(self._shares if share is None else share, peak)
         shares = np.array(np.broadcast_to(most, np.shape(widest) or (1,)))
         lower, upper = self._sampled.ends(shares, reports, beta)
-        return np.minimum(widest, np.maximum(shares - lower, upper - shares))
+        found: np.ndarray = np.minimum(widest, np.maximum(shares - lower, upper - shares))
+        return found
 
 
 class FoundLaw(ErrorLaw):
