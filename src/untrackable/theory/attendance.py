@@ -13,7 +13,7 @@ from typing import Any
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.checks import Chance
-from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.chance_of_answering import EVERY_ROUND, log_of
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 from untrackable.theory.monotone_search import smallest_integer
@@ -193,7 +193,7 @@ def seen_factor(chance: Fraction, places: Sequence[Fraction]) -> Factor:
     two places prove that they are not one person's.
     """
     one, several = seen_laws(chance, places)
-    losses = [_log_of(p / q) if p and q else -math.inf for p, q in zip(one, several, strict=True)]
+    losses = [log_of(p / q) if p and q else -math.inf for p, q in zip(one, several, strict=True)]
     return Factor([float(p) for p in one], [float(q) for q in several], losses)
 
 
@@ -218,10 +218,3 @@ def _thinned_out(lengths: Sequence[int]) -> Sequence[int]:
 
 def _product(chances: Iterable[Fraction]) -> Fraction:
     return Fraction(math.prod(chances))
-
-
-def _log_of(ratio: Fraction) -> float:
-    """The natural logarithm of a fraction, precise also where the fraction is close to 1."""
-    if ratio > Fraction(1, 2):
-        return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
