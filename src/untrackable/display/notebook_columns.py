@@ -10,6 +10,7 @@ from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.brackets import Bracket
 from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.display import audit_words, client_audit_words
@@ -54,7 +55,7 @@ def columns_of(result: object) -> Columns:
 
 
 @columns_of.register
-def _(audit: Audit) -> Columns:
+def _(audit: Audit | TurnsAudit) -> Columns:
     lines = audit_words.lines(audit)
     certainties = ["bracket" if line.certainty == "exact up to ±" else line.certainty for line in lines]
     return {
