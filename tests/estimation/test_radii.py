@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.promised_radii import CLOSE
 from untrackable import Deck, Rappor
 from untrackable.errors import MergeError
 from untrackable.mechanisms import Loloha
@@ -37,7 +38,8 @@ def test_few_hash_functions_widen_the_radius(seed_bits: int) -> None:
     found = sums.estimate(beta=1e-6)
     truth = np.eye(8)[0]
     assert np.all(np.abs(found.frequencies - truth) <= found.simultaneous_radius)
-    assert found.radius[0] <= mechanism.accuracy(20_000, beta=1e-6).radius
+    promised = mechanism.accuracy(20_000, beta=1e-6).radius  # Half of the reports count for values nobody holds.
+    assert promised * (1 - CLOSE) <= found.radius.max() <= promised * (1 + 1e-12)
     if seed_bits == 32:
         assert found.radius[0] < 0.06
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.promised_radii import CLOSE, widest_radius
 from tests.client.samples import campaign
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
@@ -189,7 +190,9 @@ def test_estimates(base: SubsetSelection) -> None:
     assert np.all(apart < found.simultaneous_radius)
     assert np.all(apart < 6 * found.standard_error)  # each fails with probability 2e-9
     assert np.any(apart > 0.5 * found.standard_error)  # and they are not too wide
-    assert 0.5 < found.radius[0] / base.accuracy(people, 0.05).radius <= 1
+    promised = base.accuracy(people, 0.05).radius
+    assert widest_radius(found) == pytest.approx(promised, rel=CLOSE)
+    assert np.all(found.radius <= promised)
     assert found.standard_error[-1] == pytest.approx(base.accuracy(people, 0.05).standard_error, rel=0.02)
 
 
