@@ -128,9 +128,7 @@ def _(comparison: Comparison) -> View:
 @view.register
 def _(plan: Plan) -> View:
     told = plan_words.verdict(plan)
-    rows = [plan_words.cells(option) for option in plan.options]
-    refused = [f"{name}: {why}" for name, why in plan_words.refusals(plan)] if not rows else []
-    return View(told[0], [*told, *refused], plan_words.COLUMNS, rows)
+    return View(told[0], [*told, f"{plan_words.caption(plan)}."], plan_words.COLUMNS, plan_words.rows(plan))
 
 
 @view.register
