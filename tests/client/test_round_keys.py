@@ -1,4 +1,4 @@
-"""The turn and the moment of a key, against their exact laws. Keys are fixed, so the results are always the same."""
+"""The turn and the moment of a key, against their exact laws. Keys are fixed, so results are always the same."""
 
 from fractions import Fraction
 
