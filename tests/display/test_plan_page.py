@@ -15,7 +15,7 @@ from untrackable import Goals, plan
 from untrackable.brackets import at_most
 from untrackable.display.plan_page import plan_page
 from untrackable.planning import slider_grids
-from untrackable.planning.forecast import radius_beta, reports_counted
+from untrackable.planning.forecast import errors, radius_beta, reports_counted
 from untrackable.planning.plans import Plan
 from untrackable.planning.slider_grids import Grids, grids
 
@@ -105,10 +105,8 @@ def test_page_loads_and_sliders_move(browser: Browser, made: Made, width: int, s
     assert page.locator("#live-verdict[role=status]").inner_text() == "No mechanism meets these goals."
     assert chart_faults(page) == []
     after = {cells[0]: cells for cells in _table(page)}
-    beta = radius_beta(best.mechanism, best.goals)
-    many, few = (reports_counted(people, best.goals.answered, beta) for people in (10**6, 100))
-    more = math.sqrt(many / few) * best.error_upper
-    assert float(after[best.name][2].removeprefix("≤ ")) == pytest.approx(more, rel=0.006)
+    more = errors(best.mechanism, best.goals, 100).figure
+    assert more * (1 - 1e-9) <= float(after[best.name][2].removeprefix("≤ ")) <= 1.01 * more
     assert after[best.name][1] == "no"
     assert complaints == []
     page.context.close()
@@ -148,6 +146,51 @@ def test_the_page_starts_at_the_plan(
     page.close()
 
 
+MOVED = """numbers => numbers.map(people => {
+  const slider = document.getElementById("set-people");
+  slider.value = Math.log10(people);
+  slider.dispatchEvent(new Event("input"));
+  return Object.fromEntries([...document.querySelectorAll("#live tbody tr")].map(row => [row.cells[0].textContent, row.cells[2].textContent]));
+})"""
+
+
+@pytest.mark.parametrize(
+    "demands",
+    [
+        {"people": 1_234_567, "values": 2, "rounds": 8, "eps": 1.0},
+        {"people": 10**7, "values": 16, "rounds": 30, "eps": 2.0, "pooled": 7},
+        {"people": 10**6, "values": 4, "rounds": 3, "eps": 6.0, "recognition": 1.0, "pooled": 2},
+    ],
+)
+def test_the_page_has_the_errors_of_the_library(
+    browser: Browser, demands: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For any number of people: never less, and hardly more where an error is small enough to be of use."""
+    monkeypatch.setattr(slider_grids, "_EPS", (1,))
+    monkeypatch.setattr(slider_grids, "_ROUNDS", (1,))
+    found = plan(**demands)
+    path = tmp_path / "plan.html"
+    path.write_text(plan_page(found, ["plan"]), "utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    numbers = sorted({100, 10**12, *(round(10 ** (2 + i / 7)) for i in range(70))})
+    rows = page.evaluate(MOVED, numbers)
+    page.close()
+    compared = 0
+    for option in found.options:
+        for people, row in zip(numbers, rows, strict=True):
+            error = errors(option.mechanism, option.goals, people).figure
+            if (said := row.get(option.name, "–")) == "–":
+                assert option.name not in row or error > 1
+                continue
+            shown = float(said.removeprefix("≤ "))
+            digits = 3 if error >= 1e-4 else 2  # As the page rounds up.
+            most = float(at_most((1.01 if error < 0.3 else 1.5) * error, digits))
+            assert error * (1 - 1e-9) <= shown <= most * (1 + 1e-9), (option.name, people)
+            compared += 1
+    assert compared > 100
+
+
 def _table(page: object) -> list[list[str]]:
     script = "() => [...document.querySelectorAll('#live tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     found: list[list[str]] = page.evaluate(script)  # type: ignore[attr-defined]
@@ -162,17 +205,16 @@ def test_grids_are_plans_themselves(made: Made) -> None:
     said = {refusal.name: refusal.why for refusal in found.refusals}
     assert memoized.why[drawn.start["eps"]][drawn.start["rounds"]] == said["memoized"]
     assert all(
-        (terms is None) == bool(why)
+        (known is None) == bool(why)
         for line in drawn.lines
-        for row, whys in zip(line.terms, line.why, strict=True)
-        for terms, why in zip(row, whys, strict=True)
+        for row, whys in zip(line.errors, line.why, strict=True)
+        for known, why in zip(row, whys, strict=True)
     )
     for i, j in ((0, 0), (len(drawn.eps) - 1, len(drawn.rounds) - 1)):
         goals = found.goals.replace(eps=drawn.eps[i], rounds=drawn.rounds[j], error=None)
         option = next(o for o in plan(goals=goals).options if o.name == "deck")
-        terms = deck.terms[i][j]
-        assert terms is not None
-        ((unit, *_),) = terms
+        known = deck.errors[i][j]
+        assert known is not None
         reports = reports_counted(10**6, option.goals.answered, radius_beta(option.mechanism, option.goals))
-        assert option.error_upper == pytest.approx(unit / math.sqrt(reports), rel=1e-9)
+        assert (reports, option.error_upper) in known.knots
     assert json.loads(path.read_text("utf-8").split('id="audit-data">')[1].split("</script>")[0])["options"]

@@ -100,7 +100,7 @@ def test_a_useless_answer_is_not_a_plan() -> None:
     found = plan(people=10**6, values=2, rounds=365, eps=1.0, recognition=1.0)
     assert found.recommended is None
     first, nearest, *_ = plan_words.verdict(found)
-    assert first.startswith("Not usable: the error would be ±0.19")
+    assert first.startswith("Not usable: the error would be ±0.14")
     assert nearest.startswith("The nearest is ")
     deck = next(refusal for refusal in found.refusals if refusal.name == "deck")
     assert [change.goal for change in deck.nearest][:3] == ["pooled", "rounds", "people"]

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scipy.stats import norm
 
 from untrackable import plan
 from untrackable.theory.accuracy import inner_product_selection
@@ -16,8 +17,8 @@ def test_users_for_two_years_of_sixteen_bits() -> None:
     paper = found.published
     assert paper is not None
     assert paper.ratio_same_radius_upper == pytest.approx(9.06e5, rel=2e-3)
-    assert paper.ratio_upper == pytest.approx(3.62e6, rel=2e-3)
-    assert paper.ratio_upper / paper.ratio_same_radius_upper == pytest.approx(4.0, rel=1e-3)
+    assert paper.ratio_upper == pytest.approx(4.37e6, rel=2e-3)
+    assert paper.ratio_upper / paper.ratio_same_radius_upper == pytest.approx(4.83, rel=1e-3)
 
 
 def test_the_selection_is_the_printed_one() -> None:
@@ -33,13 +34,9 @@ def test_the_selection_is_the_printed_one() -> None:
     # the same radius: eps' for k²/L slots, by its own accounting
     slots = math.ceil(20**2 / 0.01)
     eps_report = 1.0 / math.sqrt(8 * slots * math.log(1e6))
-    radius = (
-        15
-        / 16
-        / math.tanh(eps_report / 2)
-        * math.sqrt(2 * math.log(2 * 16 / 0.05) / paper.people_same_radius_upper)
-    )
-    assert radius == pytest.approx(0.05, rel=1e-6)
+    people = paper.people_same_radius_upper
+    radius = 15 / 8 / math.tanh(eps_report / 2) * norm.isf(0.05 / 32) / math.sqrt(4 * people)
+    assert radius == pytest.approx(0.05, rel=0.002)
 
 
 def test_it_has_no_answer_where_nothing_may_be_followed() -> None:

@@ -1,6 +1,7 @@
 """An answer round by round, as a table for people or programs: estimates, bands and changes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,7 +9,6 @@ import numpy as np
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
-from untrackable.answers.trend import at_beta
 from untrackable.display.estimate_table import as_dict as estimate_dict
 from untrackable.display.notebook_columns import Column
 from untrackable.display.number_words import quantity_in
@@ -193,7 +193,7 @@ def export(path: Path, answer: Answer, found: Trends, *, consistent: bool = Fals
     The intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
     """
     share = found.beta / len(answer.rounds)
-    each = {number: answer.labelled(at_beta(estimate, share)) for number, estimate in answer.rounds.items()}
+    each = {number: answer.labelled(replace(estimate, beta=share)) for number, estimate in answer.rounds.items()}
     columns = columns_by_round(each, consistent=consistent) | _number_columns(each, found.numbers)
     about = {"reports": sum(estimate.n for estimate in each.values()), "beta": found.beta, "intervals": "upper"}
     write_table(path, columns, about)

@@ -1,9 +1,8 @@
-"""Privacy of rounds that are answered by chance: mechanisms against enumeration, with absence as an outcome."""
+"""Privacy of all reports of a few rounds, for fixed values and any sequence of them, against enumeration."""
 
 import itertools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -33,26 +32,13 @@ from untrackable.mechanisms.others.assigned import Assigned
 from untrackable.mechanisms.others.fixed_vector import FixedVector
 from untrackable.mechanisms.others.one_change import OneChange
 from untrackable.mechanisms.others.votes import Votes
-from untrackable.theory.chance_of_answering import as_upper, mixed_over_counts, thinned, thinned_factor
-from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor, subsets
-from untrackable.theory.experiment import Experiment, Mixture, Worst
-from untrackable.theory.factor import Factor, response_factor
+from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor
+from untrackable.theory.experiment import Experiment
 
-SHARES = [Fraction(1, 3), Fraction(1, 20)]
 Held = Sequence[Hashable]
 """The value at each round, from round 1."""
 World = Callable[[tuple[int, ...]], Mapping[Stream, float]]
 """The law of the reports of these rounds."""
-
-
-def attended(world: World, rounds: int, participation: Fraction) -> dict[Stream, float]:
-    """The law of what is seen: which rounds were answered, by independent coins, and their reports."""
-    law: dict[Stream, float] = {}
-    for answered in subsets(range(1, rounds + 1)):
-        weight = float(participation ** len(answered) * (1 - participation) ** (rounds - len(answered)))
-        for stream, chance in world(answered).items() if answered else [((), 1.0)]:
-            law[answered, stream] = weight * chance
-    return law
 
 
 def fixed(oracle: FiniteMechanism, value: Hashable) -> World:
@@ -100,9 +86,9 @@ def replayed(base: Callable[[Hashable], Mapping[Hashable, float]], slots: int, h
     return law
 
 
-def apart(worlds: Sequence[World], rounds: int, participation: Fraction) -> list[Experiment]:
+def apart(worlds: Sequence[World], rounds: int) -> list[Experiment]:
     """Every two of these worlds."""
-    laws = [attended(world, rounds, participation) for world in worlds]
+    laws = [world(tuple(range(1, rounds + 1))) for world in worlds]
     return [Experiment([streams_factor(a, b)]) for a, b in itertools.permutations(laws, 2)]
 
 
@@ -184,21 +170,16 @@ KEPT: list[tuple[Mechanism, FiniteMechanism, Sequence[Hashable], str]] = [
 
 
 @pytest.mark.parametrize(("mechanism", "oracle", "values", "certainty"), KEPT, ids=lambda case: type(case).__name__)
-@pytest.mark.parametrize("participation", SHARES)
 def test_a_fixed_value_that_is_kept(
     mechanism: Mechanism,
     oracle: FiniteMechanism,
     values: Sequence[Hashable],
     certainty: str,
-    participation: Fraction,
 ) -> None:
     for rounds in (1, 2, 3):
-        found = mechanism.privacy(reports=rounds, participation=participation)
+        found = mechanism.privacy(reports=rounds)
         assert found.certainty == certainty
-        check(found, apart([fixed(oracle, value) for value in values], rounds, participation))
-    everlasting = mechanism.privacy(participation=participation)
-    for gamma in GAMMAS:
-        assert everlasting.delta(gamma).upper == mechanism.privacy().delta(gamma).upper
+        check(found, apart([fixed(oracle, value) for value in values], rounds))
 
 
 @pytest.mark.parametrize(("mechanism", "oracle", "values", "certainty"), KEPT, ids=lambda case: type(case).__name__)
@@ -209,9 +190,9 @@ def test_any_sequence_of_values_that_is_kept(
     if isinstance(mechanism, (FixedVector, Assigned, DBitFlip)):
         return
     for rounds in (1, 2):
-        found = mechanism.privacy(reports=rounds, values="any", participation=Fraction(1, 3))
+        found = mechanism.privacy(reports=rounds, values="any")
         worlds = [kept(oracle, held) for held in itertools.product(values[:2], repeat=rounds)]
-        check(as_upper(found), apart(worlds, rounds, Fraction(1, 3)))
+        check(found, apart(worlds, rounds))
 
 
 @pytest.mark.parametrize(("symbols", "seed_bits"), [(2, 2), (4, 1)])
@@ -228,9 +209,9 @@ def test_hashed_symbols(symbols: int, seed_bits: int) -> None:
 
         return law
 
-    for rounds, share in itertools.product((1, 2), SHARES):
-        found = mechanism.privacy(reports=rounds, participation=share)
-        check(found, apart([world(value) for value in range(3)], rounds, share))
+    for rounds in (1, 2):
+        found = mechanism.privacy(reports=rounds)
+        check(found, apart([world(value) for value in range(3)], rounds))
         assert found.certainty == "upper"
 
 
@@ -252,15 +233,11 @@ def test_a_fixed_question_and_any_sequence() -> None:
         return law
 
     worlds = [world(held) for held in itertools.product(range(4), repeat=2)]
-    check(
-        mechanism.privacy(reports=2, values="any", participation="1/3"),
-        apart(worlds, 2, Fraction(1, 3)),
-    )
+    check(mechanism.privacy(reports=2, values="any"), apart(worlds, 2))
 
 
-@pytest.mark.parametrize("participation", SHARES)
 @pytest.mark.parametrize("values", ["fixed", "any"])
-def test_independent_reports(participation: Fraction, values: Values) -> None:
+def test_independent_reports(values: Values) -> None:
     """Deck, Fresh and Fading are exact, for one value and for any sequence."""
     fading = Fading(bits=2, eps=2.0, delta=1e-3)
     faded = {t: oracles.inner_product(2, fading.eps_report(t)) for t in (1, 2, 3)}
@@ -273,55 +250,40 @@ def test_independent_reports(participation: Fraction, values: Values) -> None:
         every = (
             list(itertools.product((0, 1), repeat=rounds)) if values == "any" else [(0,) * rounds, (1,) * rounds]
         )
-        found = mechanism.privacy(reports=rounds, values=values, participation=participation)
+        found = mechanism.privacy(reports=rounds, values=values)
         assert found.certainty == "exact"
-        check(found, apart([fresh(law, held) for held in every], rounds, participation))
+        check(found, apart([fresh(law, held) for held in every], rounds))
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("values", ["fixed", "any"])
 def test_replayed_decks(rounds: int, values: Values) -> None:
-    """A card is seen unless all its rounds are missed."""
+    """A card is for the value of its first round, and says no more when it is sent again."""
     mechanism = Deck(bits=1, slots=2, eps_report=0.9, when_empty="replay", width=1)
-    law, share = oracles.inner_product(1, 0.9), Fraction(1, 3)
+    law = oracles.inner_product(1, 0.9)
     every = list(itertools.product((0, 1), repeat=rounds)) if values == "any" else [(0,) * rounds, (1,) * rounds]
-    found = mechanism.privacy(reports=rounds, values=values, participation=share)
+    found = mechanism.privacy(reports=rounds, values=values)
     assert found.certainty == "exact"
-    check(found, apart([replayed(law, 2, held) for held in every], rounds, share))
-    for gamma in GAMMAS:
-        everlasting = mechanism.privacy(values=values, participation=share)
-        assert everlasting.delta(gamma) == mechanism.privacy(values=values).delta(gamma)
+    check(found, apart([replayed(law, 2, held) for held in every], rounds))
 
 
 def test_a_deck_ends() -> None:
     deck = Deck(bits=2, slots=3, eps_report=0.9, width=1)
-    assert deck.privacy(reports=50, participation="1/3").delta(0.2) == deck.privacy(participation="1/3").delta(0.2)
-
-
-def answered_changes(held: tuple[int, ...], answered: tuple[int, ...], rounds: int) -> tuple[int, ...]:
-    """The values that a client notices: it looks at its value only when it answers."""
-    noticed, now = [], held[0]
-    for t in range(1, rounds + 1):
-        now = held[t - 1] if t in answered else now
-        noticed.append(now)
-    return tuple(noticed)
+    assert deck.privacy(reports=50).delta(0.2) == deck.privacy().delta(0.2)
 
 
 @pytest.mark.parametrize("changes", [1, 2])
 def test_one_change(changes: int) -> None:
-    """A client that misses rounds notices a change when it answers next."""
     mechanism, oracle = OneChange(rounds=4, changes=changes, eps=1.3), oracles_discussed.one_change(4, changes, 1.3)
-    found = mechanism.privacy(participation="1/3")
-    assert found.certainty == "upper"
 
     def world(held: tuple[int, ...]) -> World:
-        return lambda rounds: oracle.streams(answered_changes(held, rounds, 4), rounds)
+        return lambda rounds: oracle.streams(held, rounds)
 
-    check(found, apart([world(held) for held in itertools.product((0, 1), repeat=4)], 4, Fraction(1, 3)))
+    check(mechanism.privacy(), apart([world(held) for held in itertools.product((0, 1), repeat=4)], 4))
 
 
 def test_votes() -> None:
-    """A client that misses rounds, by its own code: it compares its bit with that of its last answer."""
+    """By a client's own code, which compares its bit with that of its last answer."""
     mechanism = Votes(eps_vote=0.7, eps_estimate=1.1, votes=1, estimates=1, updates=(1, 3))
 
     def world(held: tuple[int, ...]) -> World:
@@ -344,12 +306,9 @@ def test_votes() -> None:
         return law
 
     fixed_worlds = [world((bit,) * 3) for bit in (0, 1)]
-    check(mechanism.privacy(reports=3, participation="1/3"), apart(fixed_worlds, 3, Fraction(1, 3)))
+    check(mechanism.privacy(reports=3), apart(fixed_worlds, 3))
     worlds = [world(held) for held in itertools.product((0, 1), repeat=3)]
-    check(
-        mechanism.privacy(reports=3, values="any", participation="1/3"),
-        apart(worlds, 3, Fraction(1, 3)),
-    )
+    check(mechanism.privacy(reports=3, values="any"), apart(worlds, 3))
 
 
 def _none(size: int) -> bytes:
@@ -369,81 +328,12 @@ def _lie(eps: float, flip: int) -> float:
 @pytest.mark.parametrize("name", CATALOGUE)
 @pytest.mark.parametrize("values", ["fixed", "any"])
 def test_every_mechanism_of_the_catalogue(name: str, values: Values) -> None:
-    """Answering every round reveals most, a participation of 0 nothing, and more answers more."""
+    """More reports reveal more, and all for ever most."""
     try:
         mechanism = CATALOGUE[name].for_budget(Budget(values=2, eps=2.0, reports=8))
     except Unsuitable:
         mechanism = FixedVector(bits=1, eps=1.0, noise="fresh")
-    shares = [Fraction(0), Fraction(1, 10**18), Fraction(1, 50), Fraction(1, 2), Fraction(1)]
-    for rounds in (None, 1, 7, 80):
-        pairs = [mechanism.privacy(reports=rounds, values=values, participation=share) for share in shares]
-        for gamma in (0.0, 0.5, 2.0):
-            found = [pair.delta(gamma).upper for pair in pairs]
-            assert found[0] == 0
-            assert all(a <= b * (1 + 1e-6) + 1e-12 for a, b in itertools.pairwise(found)), (rounds, gamma, found)
-
-
-# --- mixtures over counts ---------------------------------------------------------------------------------------
-
-
-def test_thinned_factors_have_one_more_outcome() -> None:
-    factor = Factor([0.7, 0.3, 0.0], [0.3, 0.6, 0.1])
-    found = thinned_factor(factor, Fraction(1, 4))
-    assert found.p == pytest.approx([0.175, 0.075, 0.0, 0.75])
-    assert found.q == pytest.approx([0.075, 0.15, 0.025, 0.75])
-    assert list(found.loss) == [*factor.loss, 0.0]
-    with pytest.raises(ValueError, match="cannot be left out one by one"):
-        thinned(Experiment(gaussian=0.5), Fraction(1, 2))
-
-
-@pytest.mark.parametrize("participation", [Fraction(1, 2), Fraction(1, 20), Fraction(99, 100), Fraction(1, 10**18)])
-@pytest.mark.parametrize("rounds", [3, 64, 65, 300])
-def test_mixing_over_counts_is_thinning_independent_rounds(rounds: int, participation: Fraction) -> None:
-    """Rounds that are independent can be left out one by one, and by their number: both are the same."""
-    factor = response_factor(0.3)
-    mixed = mixed_over_counts(lambda count: Experiment([(factor, count)]), rounds, participation)
-    one_by_one = thinned(Experiment([(factor, rounds)]), participation)
-    for gamma in (0.0, 0.1, 1.0, 3.0):
-        found, truth = mixed.delta(gamma).upper, one_by_one.delta(gamma)
-        assert found >= truth.lower * (1 - 1e-9) - 1e-16
-        assert found == pytest.approx(truth.upper, rel=1e-8, abs=1e-12)
-    assert mixed.pure() == pytest.approx(one_by_one.pure(), rel=1e-9)
-    assert mixed.certainty == ("exact" if rounds <= 64 else "upper")
-
-
-def test_the_worst_member_is_the_same_for_all_counts() -> None:
-    """Members stand for pairs of values, so the first of one count goes with the first of another."""
-    up, down = Factor([0.6, 0.4], [0.3, 0.7]), Factor([0.5, 0.5], [0.8, 0.2])
-
-    def of(count: int) -> Worst:
-        return Worst([Experiment([(up, count)]), Experiment([(down, count)])])
-
-    found = mixed_over_counts(of, 3, Fraction(1, 3))
-    assert isinstance(found, Worst)
-    members = [thinned(Experiment([(factor, 3)]), Fraction(1, 3)) for factor in (up, down)]
-    for gamma, direction in itertools.product(GAMMAS, DIRECTIONS):
-        expected = max(member.delta(gamma, direction).upper for member in members)
-        assert found.delta(gamma, direction).upper == pytest.approx(expected, rel=1e-9, abs=1e-14)
-
-
-def test_unequal_numbers_of_members_are_dominated() -> None:
-    def of(count: int) -> Experiment | Worst:
-        members = [Experiment([response_factor(0.2 * (i + 1) * count)]) for i in range(count)]
-        return Worst(members) if count > 1 else members[0]
-
-    found = mixed_over_counts(of, 3, Fraction(1, 3))
-    assert isinstance(found, Mixture)
-    for gamma in GAMMAS:
-        weights = [math.comb(3, n) * (1 / 3) ** n * (2 / 3) ** (3 - n) for n in range(4)]
-        expected = math.fsum(w * of(n).delta(gamma).upper for n, w in enumerate(weights) if n)
-        assert found.delta(gamma).upper >= expected * (1 - 1e-9) - 1e-15
-
-
-def test_the_rarest_count_is_not_forgotten() -> None:
-    """All rounds are answered with a probability beyond floating point, and the largest loss is still theirs."""
-    factor = response_factor(0.3)
-    for rounds in (40, 400):
-        found = mixed_over_counts(lambda count: Experiment([(factor, count)]), rounds, Fraction(1, 10**18))
-        assert found.pure() == pytest.approx(0.3 * rounds)
-        nearly = mixed_over_counts(lambda count: Experiment([(factor, count)]), rounds, 1 - Fraction(1, 10**18))
-        assert nearly.delta(1.0).upper == pytest.approx(Experiment([(factor, rounds)]).delta(1.0).upper, rel=1e-9)
+    pairs = [mechanism.privacy(reports=reports, values=values) for reports in (1, 7, 80, None)]
+    for gamma in (0.0, 0.5, 2.0):
+        found = [pair.delta(gamma).upper for pair in pairs]
+        assert all(a <= b * (1 + 1e-6) + 1e-12 for a, b in itertools.pairwise(found)), (gamma, found)
