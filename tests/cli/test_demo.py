@@ -85,7 +85,7 @@ def test_everybody_is_counted_once_and_intervals_hold(outcome: DemoResult) -> No
             # Beyond seven standard deviations lies less than 1e-11.
             away = 7 * math.sqrt(collected.people * expected * (1 - expected))
             assert abs(learned.reports - collected.people * expected) <= away
-            assert learned.active.lower <= collected.people <= learned.active.upper
+            assert learned.active["lower"] <= collected.people <= learned.active["upper"]
             assert len(learned.values) == len(HOMEPAGES)
             for value, row in learned.values.items():
                 assert row["lower"] <= learned.truth[value] <= row["upper"]
@@ -144,9 +144,14 @@ def test_words_numbers_a_table_and_a_picture(outcome: DemoResult, given: Given) 
 def test_it_keeps_running_for_visitors_until_it_is_interrupted(tmp_path: Path) -> None:
     """A dashboard, a page to answer, and nothing left behind."""
     command = [*COMMAND, "--clients", "2", "--simulated", "20000", "--json", "--no-browser"]
-    with subprocess.Popen(  # noqa: S603
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept_in(tmp_path)
-    ) as running:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with (
+        (tmp_path / "printed").open("w+") as printed,
+        subprocess.Popen(  # noqa: S603
+            command, stdout=printed, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
+        ) as running,
+    ):
         assert running.stderr is not None
         said = ""
         for line in running.stderr:  # how long it takes, if the machine is slow, and in the end where to look
@@ -166,11 +171,12 @@ def test_it_keeps_running_for_visitors_until_it_is_interrupted(tmp_path: Path) -
         assert len(asked) == 4
         assert all("news" in read(found[1] + path) for path in asked)
         running.send_signal(signal.SIGINT)
-        printed, rest = running.communicate(timeout=60)
+        _, rest = running.communicate(timeout=60)
+        printed.seek(0)
+        assert json.load(printed)["directly"]["people"] == 20_002
     assert running.returncode == 130
     assert rest == "Stopped.\n"
-    assert json.loads(printed)["directly"]["people"] == 20_002
-    assert list(tmp_path.iterdir()) == []
+    assert list(scratch.iterdir()) == []
 
 
 def test_pages_open_only_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,8 +142,8 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
         f"reports: eps = {at_most(crowd.eps, 2)}, delta = {crowd.delta:g}, among {crowd.reports:,} reports or more "
         f"(upper). If it worked with the relay, eps = {eps:g} would be left.\n\n"
         f"{week.reports:,} people answered in the last week, one in {WEEKS} of those who were active. So "
-        f"{week.active.lower:,.0f} to {week.active.upper:,.0f} were active "
-        f"({100 * (1 - week.active.beta):g} %, upper); in truth {directly.people:,}.\n"
+        f"{week.active['lower']:,.0f} to {week.active['upper']:,.0f} were active "
+        f"({100 * (1 - week.active['beta']):g} %, upper); in truth {directly.people:,}.\n"
     )
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -255,7 +255,7 @@ def _learned_json(learned: Learned) -> dict[str, object]:
         "first_week": learned.first,
         "last_week": learned.last,
         "reports": learned.reports,
-        "active": learned.active.to_json(),
+        "active": learned.active,
         "beta": learned.beta,
         "intervals": "upper, for all values at once",
         "values": [{**row, "truth": float(learned.truth[value])} for value, row in learned.values.items()],

@@ -27,7 +27,6 @@ from untrackable.demo.homepage_question import (
 )
 from untrackable.demo.observer import Followed, follow
 from untrackable.demo.people import ShowShare, request, run_clients, send_simulated
-from untrackable.estimation.active_people import ActivePeople, active_people
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.progress import Progress, no_progress
 from untrackable.protocol.campaign import Campaign
@@ -55,8 +54,8 @@ _LENIENT = ("--grace", str((WEEKS + 1) * 7 * 86_400), "--minimum-reports", "2")
 class Learned:
     """The collector's own answer about some weeks, `first` to `last`, and the truth.
 
-    `values` has a row for each homepage, with its label, share and interval. `active` is how many people were so
-    in a week, on average.
+    `values` has a row for each homepage, with its label, share and interval. `active` is how many people were
+    active in a week, on average, and its interval.
     """
 
     first: int
@@ -65,7 +64,7 @@ class Learned:
     beta: float
     values: dict[int, dict[str, Any]]
     truth: NDArray[np.float64]
-    active: ActivePeople
+    active: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,10 +236,8 @@ class _Collector:
         """The collector's answer about some weeks."""
         path = f"/campaigns/{campaign.id}/estimate?rounds={first}-{last}"
         answer = strict_json.parse(request(self.address, "GET", path))
-        reports, rows = answer["reports"], {row["value"]: row for row in answer["values"]}
-        weeks = last - first + 1
-        active = active_people([reports, *(weeks - 1) * [0]], campaign.turns)
-        return Learned(first, last, reports, answer["beta"], rows, shares[first - 1 : last].mean(axis=0), active)
+        rows, truth = {row["value"]: row for row in answer["values"]}, shares[first - 1 : last].mean(axis=0)
+        return Learned(first, last, answer["reports"], answer["beta"], rows, truth, answer["people"])
 
 
 def _share_of(progress: Progress, what: str) -> ShowShare:
