@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from untrackable.theory.integer_losses import LossLaw
 
 from untrackable import Bitwise, Deck, InnerProduct
 from untrackable.mechanisms import Unary
@@ -17,7 +18,6 @@ from untrackable.mechanisms.attended_tracking import (
 )
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.attendance import Attendance, largest_participation
-from untrackable.theory.integer_losses import LossLaw
 
 LINKED = [
     Bitwise(eps_state=1.0, eps_report=0.5),

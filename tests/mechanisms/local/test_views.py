@@ -4,8 +4,8 @@ import functools
 import itertools
 import json
 import math
-from dataclasses import replace
 from collections.abc import Hashable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
