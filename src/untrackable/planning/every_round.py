@@ -26,7 +26,7 @@ _HALVINGS = 30
 
 
 class EveryRound(NamedTuple):
-    """A mechanism for every round at the plan's eps and delta 1e-6: the standard error of one round, or why not.
+    """A mechanism for every round at the plan's eps and delta 1e-6: the standard error of the last round, or why not.
 
     It is exact, of an answer of the typical share or, where that is not known, of an answer that nobody gives.
     `linked` says whether its reports can be linked by what they say.
@@ -87,9 +87,11 @@ def every_round(goals: Goals, *, progress: Progress = no_progress) -> tuple[Ever
         progress(entry.name, done / len(CATALOGUE))
         try:
             mechanism = entry.for_budget(budget)
-            error = mechanism.held_error(budget.people, share=share)
+            last = 1 if mechanism.rounds_alike else goals.turns.rounds
+            error = mechanism.held_error(budget.people, share=share, round=last)
             if error is None:
-                error = mechanism.accuracy(budget.people, candidates=range(goals.size)).standard_error
+                found_error = mechanism.accuracy(budget.people, round=last, candidates=range(goals.size))
+                error = found_error.standard_error
             found.append(EveryRound(entry.name, error, not mechanism.independent))
         except (UntrackableError, ValueError) as reason:
             found.append(EveryRound(entry.name, None, False, str(reason)))

@@ -134,7 +134,10 @@ class SpreadLaw(ErrorLaw):
         own, shares = self._spread.by_share, np.asarray(self._shares)
         noise = np.asarray(self._spread.variance) if own is None else shares * own[0] + (1 - shares) * own[1]
         sample = shares * (1 - shares) * max(0.0, 1 - reports / people)
-        return np.asarray((noise + sample) / reports)
+        # A term that lies in one interval, whoever sends it, has no larger variance than two ends of that.
+        whole = np.asarray(self._spread.span) <= np.asarray(self._spread.part)
+        most = np.where(whole, np.square(self._spread.span) / 4, np.inf)
+        return np.asarray(np.minimum(noise + sample, most) / reports)
 
     def radius(self, reports: int, beta: float, share: float | None = None) -> float:
         """The largest of all sums, by Hoeffding's or Bernstein's inequality (upper)."""

@@ -98,9 +98,9 @@ class Plan(NotebookTable):
     def exclusion(self) -> float:
         """The advantage in telling one person from two, for a person who is half of the time at each of two places.
 
-        It tells who somebody is not, because nobody is seen twice (exact).
+        It is q²/2, that of `Turns.exclusion`. It tells who somebody is not, because nobody is seen twice (exact).
         """
-        return self.turns.exclusion(Fraction(1, 2), Fraction(1, 2)).advantage().upper
+        return float(self.turns.share**2 / 2)
 
     @property
     def gap_upper(self) -> float:
