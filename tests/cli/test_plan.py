@@ -135,7 +135,7 @@ def test_a_plan_for_a_crowd_says_what_is_trusted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COLUMNS", "80")
     lines = run(*IN_CROWD)[1].splitlines()
     said = " ".join(" ".join(lines).split())
-    assert "all reports ever have eps at most 0.966 (upper; at least 0.95" in said
+    assert "all reports ever have eps at most 0.9659 (upper; at least 0.95" in said
     assert "Up to 5 % of 100,000 people may be missing from a round." in said
     assert "(exact) at delta = 1e-06, which is hardly any protection; the limit is 64." in said
     assert "by other answers at most 1;" not in said
