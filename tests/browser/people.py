@@ -15,6 +15,16 @@ from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.store import Store
 from untrackable.protocol.campaign import Campaign
 
+FORCED = """key => {
+    const random = crypto.getRandomValues.bind(crypto);
+    crypto.getRandomValues = bytes => {
+        if (bytes.length != 32) return random(bytes);
+        bytes.set(key);
+        crypto.getRandomValues = random;
+        return bytes;
+    };
+}"""
+"""Lets the next 32 random bytes of a page be these."""
 LOADED = """async ([server, file, integrity]) => {
     const link = document.createElement("link");
     Object.assign(link, { rel: "modulepreload", href: file, integrity, crossOrigin: "" });
@@ -24,18 +34,11 @@ LOADED = """async ([server, file, integrity]) => {
     window.setTimeout = (work, ms) => wait(work, ms / 200); // Retries follow soon.
     const limit = AbortSignal.timeout.bind(AbortSignal);
     AbortSignal.timeout = ms => limit(window.patience ?? ms);
-    const random = crypto.getRandomValues.bind(crypto);
-    crypto.getRandomValues = bytes => {
-        if (bytes.length != 32 || !window.key) return random(bytes);
-        bytes.set(window.key);
-        window.key = null;
-        return bytes;
-    };
     Object.assign(window, { allow, made: (campaign, policy, more) => new Client({
         server, campaign, policy, consent: () => true, clock: () => window.now, ...more,
     }) });
 }"""
-"""Embeds the client as the snippet does, with a clock that tests set, and with the next key if they set one."""
+"""Embeds the client as the snippet does, with a clock that tests set."""
 
 
 @dataclass
@@ -97,11 +100,14 @@ class Asking:
         return next(each.reports or 0 for each in self.store.rounds(campaign.id) if each.number == round)
 
 
-def force(page: Page, campaign: Campaign, turn: int) -> bytes:
-    """Let the next client draw this turn: its key, which is random but for that."""
-    key = next(key for _ in itertools.count() if turn_of(campaign, key := os.urandom(32)) == turn)
-    page.evaluate("key => { window.key = key }", list(key))
-    return key
+def key_of(campaign: Campaign, turn: int) -> bytes:
+    """A random key of a client that draws this turn."""
+    return next(key for _ in itertools.count() if turn_of(campaign, key := os.urandom(32)) == turn)
+
+
+def force(page: Page, campaign: Campaign, turn: int) -> None:
+    """Let the next client draw this turn."""
+    page.evaluate(FORCED, list(key_of(campaign, turn)))
 
 
 def refusal(page: Page, script: str) -> str:

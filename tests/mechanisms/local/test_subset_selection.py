@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from tests import oracles
-from tests.promised_radii import CLOSE, widest_radius
 from tests.client.samples import campaign
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, integers, seal
+from tests.promised_radii import CLOSE, widest_radius
 from tests.theory.test_factorisations import assert_equal
 from untrackable.accounting.verification import verify
 from untrackable.errors import StateError
