@@ -14,7 +14,6 @@ from untrackable.mechanisms.crowd_answer import in_crowd
 from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.progress import Progress
 from untrackable.theory.attendance import attendance, recognition
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
 
@@ -152,7 +151,7 @@ class AuditQuestions:
             return None
         last = self.mechanism.last_round
         rounds = rounds if last is None else min(rounds, last)
-        return in_crowd(self.mechanism, people, rounds, EVERY_ROUND, self.delta)
+        return in_crowd(self.mechanism, people, rounds, self.delta)
 
     def attended(self, rounds: int, crowd: int) -> Attended:
         """The bounds on what attendance reveals, alone and with reports."""

@@ -21,7 +21,6 @@ from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.turns import recognition_upper, survey_variance
 
@@ -155,7 +154,7 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
         mechanism.tracking(rounds=rounds, first=half).power(1 / crowd),
         attended_tracking.recognition(mechanism, reports, people=crowd),
         mechanism.detection(rounds=rounds, first=half).advantage(),
-        in_crowd(mechanism, budget.people, reports, EVERY_ROUND, budget.delta),
+        in_crowd(mechanism, budget.people, reports, budget.delta),
         mechanism.shift(),
         errors[0].radius,
         errors[0].standard_error,
@@ -179,7 +178,7 @@ def _turn_row(budget: Budget, rounds: int, crowd: int) -> ComparedMechanism:
         Bracket.point(1 / crowd),
         Bracket(1 / crowd, recognition_upper(crowd)),
         Bracket.point(0.0),
-        in_crowd(mechanism, heard, 1, EVERY_ROUND, budget.delta),
+        in_crowd(mechanism, heard, 1, budget.delta),
         None if shift is None else shift * budget.people / heard,
         mechanism.accuracy(heard).radius,
         _error(base, budget, heard),

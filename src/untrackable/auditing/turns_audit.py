@@ -9,7 +9,6 @@ from untrackable.mechanisms.crowd_answer import InCrowd, in_crowd
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.notebook_view import NotebookTable
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.factor import response_factor
 from untrackable.theory.turns import Turns, recognition_upper, several_turns_lower
 
@@ -95,6 +94,6 @@ def audit_turns(
         recognition_upper(-(-crowd // FEWER)),
         recognition_upper(crowd, eps_report=loss),
         {count: min(1.0, several_turns_lower(count, overlapping=False) / crowd) for count in CAMPAIGNS},
-        in_crowd(mechanism, reports, 1, EVERY_ROUND, delta),
+        in_crowd(mechanism, reports, 1, delta),
         mechanism.accuracy(reports),
     )
