@@ -107,7 +107,7 @@ def test_participation_widens_the_error_and_not_the_shares() -> None:
     for batch in mechanism.simulate(held, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
     all_of_them, some = (
-        Question(mechanism, FEATURES, participation=share).estimate(sums, 0.05) for share in (1, Fraction(1, 9))
+        Question(mechanism, FEATURES, turns=share).estimate(sums, 0.05) for share in (1, Fraction(1, 9))
     )
     assert np.array_equal(all_of_them.frequencies, some.frequencies)
     assert np.all(some.standard_error >= all_of_them.standard_error)
@@ -117,7 +117,7 @@ def test_participation_widens_the_error_and_not_the_shares() -> None:
 def test_another_beta_keeps_the_smaller_bound(share: Fraction) -> None:
     """Reports about one of six names vary far less than they span, at another beta and by round as well."""
     mechanism = fresh(FEATURES, eps=0.5)
-    question = Question(mechanism, FEATURES, participation=share)
+    question = Question(mechanism, FEATURES, turns=share)
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(np.arange(PEOPLE) % 64, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
@@ -157,7 +157,7 @@ def test_cells_are_within_1_3_times_the_normal_radius() -> None:
             views = Views(bits=encoding.bits, views=encoding.asked.views, eps=eps)
             for table in encoding.asked.tables:
                 bits = table.cells[0].bits
-                (law,), (cell,) = views.entry_laws((bits,)), Fresh(views).aggregator().entry_spreads((bits,))
+                (law,) = views.entry_laws((bits,))
                 for share, together in itertools.product((0.0, 0.05, 0.2, 0.5), (1, len(table.cells))):
                     found = Estimate(
                         np.array([share]),
@@ -165,7 +165,7 @@ def test_cells_are_within_1_3_times_the_normal_radius() -> None:
                         0.05 / together,
                         np.zeros(1),
                         span=np.array([law.span]),
-                        spread=CellSpreads([cell]),
+                        spread=CellSpreads([law.spread]),
                     )
                     lower, upper = found.ends()
                     variance = share * law.held + (1 - share) * law.elsewhere  # The same for all other entries.

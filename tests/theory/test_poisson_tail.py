@@ -1,4 +1,4 @@
-"""The comparison with a Poisson number: it bounds the tail of every sum, by enumeration, and is close to the normal."""
+"""The comparison with a Poisson number: it bounds tails of sums, by enumeration, and is close to the normal."""
 
 import itertools
 import math

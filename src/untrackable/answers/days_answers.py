@@ -12,7 +12,6 @@ from untrackable.answers.answer import Answer
 from untrackable.encodings.days_of_use import (
     ACTIVE_DAYS,
     LAST_DAYS,
-    READY_QUESTIONS,
     RETENTION,
     RETURN_DAYS,
     retention_masks,
@@ -43,7 +42,7 @@ class DaysShare:
 
 def asks_about_days(answer: Answer) -> str | None:
     """Which ready question was asked: `active-days`, `retention`, or neither."""
-    return next((name for name, ready in READY_QUESTIONS.items() if ready.encoding == answer.encoding), None)
+    return {ACTIVE_DAYS: "active-days", RETENTION: "retention"}.get(answer.encoding)  # type: ignore[arg-type]
 
 
 def active_shares(answer: Answer, at_least: tuple[int, ...] = AT_LEAST, *, beta: float = 0.05) -> list[DaysShare]:

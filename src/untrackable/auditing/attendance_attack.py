@@ -91,7 +91,8 @@ def _with_reports(mechanism: Mechanism, first: Seen, kinds: NDArray[np.int64], v
         scores: FloatArray = np.zeros((same.size, same.size))
         if here.any() and not here.all():
             left, right = reports[same][:, here], reports[same][:, ~here]
-            scores = in_main_memory(mechanism.link_scores(left, right, value))
+            # Scores that differ by rounding alone are equal.
+            scores = np.round(in_main_memory(mechanism.link_scores(left, right, value)), 9)
         found[same] = first_choices(scores, np.arange(same.size))
     return found
 

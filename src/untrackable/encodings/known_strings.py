@@ -91,7 +91,7 @@ def estimate_candidates(
         radii=radii,
         values=[string if isinstance(string, str) else tuple(string) for string in strings],
         complete=False,
-        participation=estimate.participation,
+        turns=estimate.turns,
         spread=UnknownSpread(
             "sums over hashed candidates are not bounded: other strings collide with them together"
         ),

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +28,7 @@ from untrackable.notebook_view import NotebookView
 from untrackable.theory.accuracy import count_interval, mean_radius
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 from untrackable.theory.simplex import nearest_frequencies
+from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,8 +77,8 @@ class Estimate(NotebookView):
     Where hashing adds to the error, `reach` gives the radius of one value for any beta, and `radii` the radii of
     all values for any beta and number of statistics if they are smaller. `deviation` is s in the radius
     s·√(ln(2/beta)/2) where reports have different weights; otherwise s is span/√n. `values` names the values;
-    without it they are 0, 1, …. The estimate is not `complete` if there are other values. With a `participation`
-    below 1, those who answered are a random sample, and the estimate is of everybody. `spread` says how far any
+    without it they are 0, 1, …. The estimate is not `complete` if there are other values. With `turns`,
+    those who answered are a random sample, and the estimate is of all who were active. `spread` says how far any
     weighted sum of frequencies may be off. `numbers` gives the numbers that values stand for, or an error if they
     stand for none; without it, values are numbers themselves.
     """
@@ -96,7 +96,7 @@ class Estimate(NotebookView):
     deviation: FloatArray | None = field(default=None, kw_only=True)
     values: Sequence[Any] | None = field(default=None, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
-    participation: Fraction = field(default=Fraction(1), kw_only=True)
+    turns: Turns | None = field(default=None, kw_only=True)
     spread: Spreads = field(default=UNKNOWN, kw_only=True)
     numbers: Callable[[], NumberEdges] | None = field(default=None, kw_only=True)
 
@@ -104,21 +104,24 @@ class Estimate(NotebookView):
         span = np.broadcast_to(np.asarray(self.span, dtype=np.float64), self.frequencies.shape)
         checks.settle(self, span=span, statistics=self.statistics or self.frequencies.size)
 
-    def of_everybody(self, participation: Fraction) -> "Estimate":
-        """The same estimate if each person answered with this probability, by a coin that depends on nothing else.
+    def of_active(self, turns: Turns | None, *, pooled: bool = False) -> "Estimate":
+        """The same estimate of all who were active, if those who answered are the ones whose turn it was.
 
-        The frequencies of those who answered are then unbiased estimates of everybody's. The standard error grows
-        by that of the sample, and intervals allow for it. Hoeffding's inequality for means of n terms also holds
-        for terms of people drawn at random without replacement (Hoeffding 1963, theorem 4).
+        Their frequencies are unbiased estimates of everybody's in that round. The standard error grows by that of
+        the sample, and intervals allow for it. Hoeffding's inequality for means of n terms also holds for terms of
+        people drawn at random without replacement (Hoeffding 1963, theorem 4). In `pooled` rounds nobody is twice,
+        each report weighs the same, and so people weigh as often as they were active.
         """
-        error = with_sampling(self.standard_error, self.frequencies, self.n, participation)
-        spread = SampledSpreads(self.spread) if participation < 1 else self.spread
-        return replace(self, standard_error=error, participation=participation, spread=spread)
+        if turns is None or (turns.chance == 1 and not pooled):
+            return replace(self, turns=turns)
+        heard = 0.0 if pooled else float(turns.chance)
+        error = with_sampling(self.standard_error, self.frequencies, self.n, heard)
+        return replace(self, standard_error=error, turns=turns, spread=SampledSpreads(self.spread))
 
     @property
-    def people(self) -> float:
-        """The number of people who take part in a round, estimated from how many of them answered."""
-        return float(self.n / self.participation)
+    def sampled(self) -> bool:
+        """Whether those who answered are a part of the people, drawn at random."""
+        return self.turns is not None and self.turns.chance < 1
 
     def interval(self, *, simultaneous: bool = False) -> Interval:
         """Where each frequency lies, or where all of them lie at once, except with probability `beta` (upper).
@@ -156,7 +159,7 @@ class Estimate(NotebookView):
         if self.chance is not None:
             counts, elsewhere = self._counts(some)
             span = self.span[some] if isinstance(elsewhere, np.ndarray) else self.span[0]
-            sampled = self.mixed or self.participation < 1
+            sampled = self.mixed or self.sampled
             return Interval(*count_interval(counts, self.n, beta, elsewhere=elsewhere, span=span, sampled=sampled))
         radius: FloatArray | float
         if self.radii is not None:

@@ -20,6 +20,7 @@ from untrackable.estimation.aggregators import Aggregator, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import FloatArray, Interval, clipped, interval_around
 from untrackable.estimation.pooled_spread import PooledSpreads
+from untrackable.estimation.sampling import with_sampling
 from untrackable.theory.accuracy import mean_radius
 
 
@@ -122,7 +123,7 @@ class Rounds:
             deviation=_added(weights * deviations, apart),
             values=estimates[0].values,
             complete=estimates[0].complete,
-            participation=estimates[0].participation,
+            turns=estimates[0].turns,
             spread=PooledSpreads([(e.spread, e.n, w) for e, w in zip(estimates, weights, strict=True)], apart),
             numbers=estimates[0].numbers,
         )
@@ -173,7 +174,12 @@ def _frequencies(estimate: Estimate) -> FloatArray:
 
 
 def _error(estimate: Estimate) -> FloatArray:
-    return estimate.standard_error
+    """The standard error in a pooled estimate: people may hold other values in other rounds (`with_sampling`)."""
+    if estimate.turns is None:
+        return estimate.standard_error
+    return with_sampling(
+        estimate.standard_error, estimate.frequencies, estimate.n, 1 - float(estimate.turns.chance)
+    )
 
 
 def deviation_of(estimate: Estimate) -> FloatArray:

@@ -44,16 +44,6 @@ class CrowdQuestions:
             raise ValueError(LINKED)
         return crowd_privacy(rounds, people=people)
 
-    def crowd_delta_upper(self, eps: float, *, people: int, reports: int) -> float:
-        """Delta in a crowd at this eps, by a coarse bound that takes less time (upper); 1 if reports are linked."""
-        rounds = self._unlinked_rounds(reports)
-        if rounds is None:
-            return 1.0
-        parts: Counter[tuple[CrowdParts, int]] = Counter()
-        for base, count in rounds:
-            parts[crowd_parts(base), crowd_size(people)] += count
-        return crowd_upper(parts, sharp=False).delta(eps).upper
-
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
         """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
         return None

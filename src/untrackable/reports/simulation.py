@@ -77,8 +77,7 @@ def simulate_file(
 
     # Arguments that are wrong are refused now, before anything is written.
     mechanism.simulate(_taken(population.values, encoding), rounds=rounds, seed=seed)
-    said = None if participation == 1 else participation
-    written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding, participation=said)
+    written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding)
     top = np.argsort(-held, kind="stable")[:5].tolist() if seen else []
     return Simulated(
         written=written,

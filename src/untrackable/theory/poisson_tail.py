@@ -1,7 +1,8 @@
 """An upper bound on the tail of a sum of independent terms that is nearly as small as the normal tail.
 
-Bernstein's inequality has an exponent that is right and lacks the factor in front: its radius is √(2·ln(2/β)) standard
-deviations, 1.4 times the normal quantile at β = 0.05. Comparison with a Poisson number has the factor, up to e²/2.
+Bernstein's inequality has an exponent that is right and lacks the factor in front: its radius is √(2·ln(2/β))
+standard deviations, 1.4 times the normal quantile at β = 0.05. Comparison with a Poisson number has the factor, up
+to e²/2.
 """
 
 import math

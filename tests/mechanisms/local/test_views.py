@@ -333,7 +333,9 @@ def test_many_choices_of_which_only_the_bits_are_asked_about() -> None:
     apart = np.array([table.frequencies[1] for table in tables]) - chosen.mean(axis=0)
     assert np.all(np.abs(apart) < 6 * np.array([table.standard_error[1] for table in tables]))
     assert np.std(apart) == pytest.approx(tables[0].standard_error[1], rel=0.25)
-    assert all(abs(a) < table.radius[1] for a, table in zip(apart, tables, strict=True) if abs(a) > 0)
+    sure = [added.table(i, 1e-6 / 200).radius[1] for i in range(200)]  # All of them hold, but once in a million.
+    assert np.all(np.abs(apart) < sure)
+    assert (np.abs(apart) > np.array(sure) / 3).sum() > 0
     with pytest.raises(ValueError, match="not about whole values: estimate a table instead"):
         added.estimate()
     client = Fresh(base).client((1 << 200) - 1)
