@@ -39,7 +39,7 @@ USES: dict[str, set[str]] = {
     "reports": {"kernels", "theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"kernels", "theory", "mechanisms", "reports"},
-    "planning": {"theory", "mechanisms", "encodings", "protocol", "accounting"},
+    "planning": {"theory", "estimation", "mechanisms", "encodings", "protocol"},
     "paper": {"kernels", "theory", "mechanisms", "display"},
     "display": {
         "theory", "estimation", "protocol", "discovery", "answers", "reports", "rappor_decode", "auditing",
