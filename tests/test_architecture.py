@@ -51,7 +51,7 @@ USES: dict[str, set[str]] = {
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
-        "accounting", "oblivious",
+        "oblivious",
     },
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
