@@ -34,8 +34,8 @@ def _meaning(spent: Spent) -> list[str]:
     factor = at_most(math.nextafter(math.exp(spent.eps), math.inf), 3)
     never = f", except with probability {at_most(spent.delta, 3)}" if spent.delta else ""
     return [
-        f"  in words      all that you send, together, changes the odds between any two answers by a factor of at most "
-        f"{factor}{never}"
+        "  in words      all that you send, together, changes the odds between any two answers by a factor of at "
+        f"most {factor}{never}"
     ]
 
 
@@ -50,9 +50,10 @@ def turns_words(turns: int) -> str:
         )
     from untrackable.theory.turns import several_turns_lower
 
+    found = several_turns_lower(turns, overlapping=False)
     return (
-        f"{turns} taken, one after the other. Somebody who sees two places, such as a home and an office, finds you "
-        f"among N people with probability {several_turns_lower(turns, overlapping=False)} in N by the strongest "
+        f"{turns} taken, one after the other. Somebody who sees two places, such as a home and an office, finds "
+        f"you among N people with probability {found} in N by the strongest "
         "attack that is known (lower; no upper bound is known for several turns)"
     )
 

@@ -62,7 +62,7 @@ def campaign() -> None:
     metavar="JSON|FILE",
     help="Use what `untrackable plan --json` printed.",
 )
-@click.option("--rounds", type=Count(), help="In how many rounds answers come in; needed without --plan.")
+@click.option("--rounds", type=Count(), help="In how many rounds answers come in.")
 @click.option(
     "--every", default="1d", show_default=True, metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w."
 )
@@ -84,15 +84,11 @@ def campaign() -> None:
     help="Publish frequencies, quantiles or mean.",
 )
 @click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
-@click.option(
-    "--wipes", type=int, default=0, show_default=True, help="Wipes of storage to allow for; 1 for web pages."
-)
+@click.option("--wipes", type=int, default=0, show_default=True, help="Wipes of storage to allow for.")
 @crowd_options
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
-@click.option("--mechanism", metavar="WORDS", show_default="a deck", help="With --every-round: 'NAME key=value …'.")
-@click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="With --every-round: chance that eps fails."
-)
+@click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Chance that eps fails.")
 @click.option("--gamma", type=float, default=0.0, show_default=True, help="How linkable reports may be.")
 @click.option("--tracking-delta", type=float, default=0.0, show_default=True, help="Chance that gamma fails.")
 @click.option(
@@ -129,13 +125,15 @@ def new(
     collector does not know who sent which. Up to the share --margin of --people may be missing: then at most one
     round in a hundred has too few reports to be published.
 
-    A device that loses what it stored, as browsers do, may answer again. With --wipes 1, eps counts both answers.
+    A device that loses what it stored, as browsers do, may answer again. With --wipes 1, eps counts both answers:
+    give that for web pages.
 
     With --ready, devices answer by themselves: on how many of the last 28 days it was used (active-days), whether
     people came back 1, 7 and 28 days after the first use (retention), or just that they are there (people).
 
-    With --every-round, everybody answers every round, by the --mechanism that is named. That is for research:
-    answering every round gives people away, and clients refuse it unless their owner allows it.
+    With --every-round, everybody answers every round, by the --mechanism that is named. --delta, --gamma,
+    --tracking-delta and --values go with it. That is for research: answering every round gives people away, and
+    clients refuse it unless their owner allows it.
 
     Example: untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 52 --every 1w --eps 2

@@ -74,7 +74,7 @@ def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name in reversed(DEFAULTS):
         option = f"--{name.replace('_', '-')}"
         if name == "every_round":
-            option, shown, kind = f"{option}/--turns-only", "stored, or turns only", bool
+            option, shown, kind = f"{option}/--turns-only", "stored, or no", bool
         else:
             shown, kind = f"stored, or {DEFAULTS[name]:g}", type(DEFAULTS[name])
         found = click.option(option, type=kind, default=None, show_default=shown, help=_HELP[name])(found)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds",
     type=click.IntRange(1, MOST_ROUNDS),
-    show_default="1, or all of a campaign with turns",
+    show_default="1, or all that have turns",
     help="Number of rounds.",
 )
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
