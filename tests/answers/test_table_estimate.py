@@ -1,12 +1,15 @@
 """Tables of parts of a value: unbiased, within their radii, consistent with each other."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from untrackable import Deck, Fresh
 from untrackable.answers.question import Question
+from untrackable.answers.table_estimate import CellSpreads
 from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
 from untrackable.estimation.aggregators import Estimate
 from untrackable.mechanisms.interface import Mechanism
@@ -139,3 +142,34 @@ def test_what_does_not_fit_is_refused() -> None:
     sums = whole.aggregator().add([2])
     with pytest.raises(ValueError, match="not about the tables"):
         Question(whole, FEATURES).estimate(sums, 0.05)
+
+
+def test_cells_are_within_1_3_times_the_normal_radius() -> None:
+    """For loud and quiet reports of one bit each: a cell by itself, and all cells at once. Bernstein's had 1.4."""
+    encodings: list[Encoding] = [
+        FEATURES,
+        PERSON,
+        Record(attributes={name: Categories(names=[f"{name} {i}" for i in range(16)]) for name in "ab"}),
+    ]
+    for encoding in encodings:
+        assert encoding.asked is not None
+        for eps in (0.1, 1.0, 2.0, 4.0, 8.0):
+            views = Views(bits=encoding.bits, views=encoding.asked.views, eps=eps)
+            for table in encoding.asked.tables:
+                bits = table.cells[0].bits
+                (law,) = views.entry_laws((bits,))
+                for share, together in itertools.product((0.0, 0.05, 0.2, 0.5), (1, len(table.cells))):
+                    found = Estimate(
+                        np.array([share]),
+                        100_000,
+                        0.05 / together,
+                        np.zeros(1),
+                        span=np.array([law.span]),
+                        spread=CellSpreads([law.spread]),
+                    )
+                    lower, upper = found.ends()
+                    variance = share * law.held + (1 - share) * law.elsewhere  # The same for all other entries.
+                    normal = norm.isf(found.beta / 2) * np.sqrt(variance / found.n)
+                    # The part outside [0, 1] is cut off.
+                    assert min(normal, 1 - share) <= upper[0] - share < 1.3 * normal
+                    assert min(normal, share) <= share - lower[0] < 1.3 * normal

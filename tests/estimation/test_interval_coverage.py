@@ -1,9 +1,9 @@
 """Whatever the mechanism and the encoding: estimates are unbiased, and intervals hold at the stated rate.
 
 Nor are intervals wider than they must be: those of counts are normal ones, the radii of others are at most what
-Hoeffding's inequality gives for what one report can change, and standard errors are the spread that is seen. Small populations are asked many times over, so that
-the rates are seen. Seeds are fixed; the false-alarm rates in comments are those of having met an unlucky seed when
-it was chosen.
+Hoeffding's inequality gives for what one report can change, and standard errors are the spread that is seen. Small
+populations are asked many times over, so that the rates are seen. Seeds are fixed; the false-alarm rates in
+comments are those of having met an unlucky seed when it was chosen.
 """
 
 import math

@@ -12,6 +12,7 @@ from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.brackets import Bracket, at_least
 from untrackable.discovery.discovered import Discovered
 from untrackable.display import (
@@ -22,6 +23,7 @@ from untrackable.display import (
     file_audit_words,
     plan_words,
     question_set_words,
+    turns_audit_words,
 )
 from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number, said, upper
@@ -77,9 +79,10 @@ def view(result: object) -> View:
 
 
 @view.register
-def _(audit: Audit) -> View:
+def _(audit: Audit | TurnsAudit) -> View:
     rows = [(line.heading, line.what, line.number, line.certainty) for line in audit_words.lines(audit)]
-    return View(_audit_title(audit), audit_words.verdict(audit), ("about", "number", "is", "certainty"), rows)
+    title = turns_audit_words.title(audit) if isinstance(audit, TurnsAudit) else _audit_title(audit)
+    return View(title, audit_words.verdict(audit), ("about", "number", "is", "certainty"), rows)
 
 
 def _audit_title(audit: Audit) -> str:
@@ -125,9 +128,7 @@ def _(comparison: Comparison) -> View:
 @view.register
 def _(plan: Plan) -> View:
     told = plan_words.verdict(plan)
-    rows = [plan_words.cells(option) for option in plan.options]
-    refused = [f"{name}: {why}" for name, why in plan_words.refusals(plan)] if not rows else []
-    return View(told[0], [*told, *refused], plan_words.COLUMNS, rows)
+    return View(told[0], [*told, f"{plan_words.caption(plan)}."], plan_words.COLUMNS, plan_words.rows(plan))
 
 
 @view.register

@@ -55,4 +55,5 @@ class PooledSpreads(Spreads):
                 times = roots.sum(axis=0) / roots
             parts = np.where(roots > 0, parts * times, 0.0)
         n = self._n
-        return Spread(n * variance, math.sqrt(n) * span, n * parts.max(axis=0), bias, failure)
+        apart = self._independent and all(spread.independent for spread in spreads)
+        return Spread(n * variance, math.sqrt(n) * span, n * parts.max(axis=0), bias, failure, independent=apart)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests import oracles
-from tests.promised_radii import CLOSE, widest_radius
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, groups, integers, local, seal
+from tests.promised_radii import CLOSE, widest_radius
 from untrackable import Dealt, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse, Stored, framing
 from untrackable.errors import MergeError, SumsError
 from untrackable.estimation.aggregators import FloatArray

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests import oracles_discussed
-from tests.promised_radii import CLOSE, widest_radius
 from tests.mechanisms.exact_laws import agrees, arranged, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods, pair_as_report
+from tests.promised_radii import CLOSE, widest_radius
 from untrackable.errors import MergeError, RoundPassed, StateError, ValueChangeRefused
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.others.assigned import Assigned, public_vector, public_vectors

@@ -56,7 +56,6 @@ class KeptSymbol(Mechanism):
     """
 
     __slots__ = ()
-    exchangeable = True
     persists = "the kept symbol, seen through the noise of every report"
 
     keep: float

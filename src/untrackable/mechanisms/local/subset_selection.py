@@ -25,7 +25,6 @@ from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw, log_ratio
 
 LARGEST = 4096
 _WORD = 1 << 64
@@ -108,11 +107,6 @@ class SubsetSelection:
     def largest_loss(self) -> float:
         """The log of the odds of a set with the value and of one without it, rounded up."""
         return log_ratio_upper(*self._odds)
-
-    def integer_loss(self) -> LossLaw:
-        """The loss of one report in whole numbers, from the integers that are drawn."""
-        ours, theirs = self._one_of_two()
-        return LossLaw.of(log_ratio(*self._odds), {1: ours, 0: 1 - ours - theirs, -1: theirs})
 
     def crowd_classes(self) -> CrowdClasses:
         """Sets with one of the two values, with or without the third."""

@@ -119,7 +119,8 @@ class EntryLaw(NamedTuple):
     @property
     def spread(self) -> Spread:
         """How far what one report adds may be from its mean."""
-        return Spread(self.variance, self.span, self.span, by_share=(self.held, self.elsewhere, 0.0))
+        by_share = (self.held, self.elsewhere, 0.0)
+        return Spread(self.variance, self.span, self.span, by_share=by_share, independent=True)
 
     def with_noise(self, sign: float, bits: int) -> "EntryLaw":
         """The law if one-bit answers that were always true have the mean `sign` instead, in a table of `bits`."""
