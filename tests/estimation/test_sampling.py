@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2
+from scipy.stats import binom, chi2, norm
 
 from untrackable import Deck, Fresh, NoisyInnerProduct
 from untrackable.answers.question import Question
@@ -13,6 +13,7 @@ from untrackable.encodings.categories import Categories
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.rounds import Rounds
 from untrackable.estimation.sampling import with_sampling
+from untrackable.mechanisms import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.accuracy import count_interval
 from untrackable.theory.turns import Turns, survey_variance
@@ -132,6 +133,28 @@ def test_pooled_intervals_hold_however_often_people_are_active(
 def test_an_interval_of_everybody_would_miss_pooled_rounds() -> None:
     """The same enumeration rejects intervals that count on having heard everybody: those of a larger beta."""
     assert miss([(100, 1.0, 0.5)], 1e-9, 0.35) > 0.2 / 2
+
+
+@pytest.mark.parametrize("rounds", [12, 52])
+@pytest.mark.parametrize("eps", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("values", [2, 16, 1024])
+def test_intervals_are_within_1_3_times_the_normal_radius(rounds: int, eps: float, values: int) -> None:
+    """In a round of 100,000 people, for rare and frequent values, of one value and of all at once."""
+    shares = np.array([0.3, 0.7]) if values == 2 else np.resize([0.0, 0.05, 0.5, 0.2, 0.25], values)
+    base = RandomizedResponse(eps=eps) if values == 2 else SubsetSelection(values=values, eps=eps)
+    mechanism = Fresh(base)
+    (batch,) = mechanism.simulate([0], rounds=1, seed=1)
+    found = replace(mechanism.aggregator().add(batch.reports).estimate(), n=100_000 // rounds, frequencies=shares)
+    found = found.of_active(Turns(rounds=rounds))
+    lie, gap = np.asarray(found.chance), 1 / found.span
+    truth = lie + gap
+    variance = shares * truth * (1 - truth) + (1 - shares) * lie * (1 - lie) + shares * (1 - shares) * gap**2
+    for together in (False, True):
+        lower, upper = found.ends(simultaneous=together)
+        level = found.beta / (found.statistics if together else 1)
+        normal = norm.isf(level / 2) * np.sqrt(variance / found.n) / gap
+        assert np.all((upper - lower) / 2 <= 1.1 * normal)  # The largest is 1.06.
+        assert np.all((upper >= shares) & (lower <= shares))
 
 
 def test_what_is_kept_and_what_is_told() -> None:
