@@ -124,13 +124,10 @@ _MADE: dict[str, Any] = {
     "one turn": lambda: audit_turns(Fresh(NoisyInnerProduct(bits=2, eps=2.0)), Turns(rounds=9)),
     "comparison": lambda: compare(values=2, eps=1, reports=2, people=1000, crowd=20),
     "plan": lambda: plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4),
-    "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, crowd_eps=1.0, observer="crowd"),
+    "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, eps=4.0, relay=True),
     "strings plan": lambda: plan(people=10**8, strings=8, rounds=4, eps=2.0),
     "together": lambda: plan_together(
-        {"smoking": {"values": 2}, "<i>size</i>": {"values": 4, "error": 0.02}}, people=10**6, rounds=1
-    ),
-    "strings together": lambda: plan_together(
-        {"words": {"strings": 3}, "smoking": {"values": 2}}, people=2 * 10**9, rounds=1, eps=3.0
+        {"smoking": {"values": 2}, "<i>size</i>": {"values": 4}}, people=10**6, rounds=2, eps=1.0
     ),
     "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
     "file": _file,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from untrackable.client import active_days, delivery, http_post, network, saved_state
 from untrackable.client.delivery import Outcome
-from untrackable.client.ledger import Ledger, Life, last_begun
+from untrackable.client.ledger import DONE, Ledger, Life, last_begun
 from untrackable.client.private_folder import Folder
 from untrackable.client.relay_choice import through_relay
 from untrackable.client.round_keys import Ratchet
@@ -145,9 +145,13 @@ class Member:
         """Keep nothing but the ledger's account: the campaign was left, or its turn is over."""
         finished = ledger.left(self._id)
         finished.write(self.folder)
+        self._forget()
+        return finished
+
+    def _forget(self) -> None:
+        """Remove the state and the days of use."""
         for name in (saved_state.name(self._id), active_days.name(self._id)):
             self.folder.remove(name)
-        return finished
 
     def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:
         """Keep other processes from sending a report of this campaign or leaving it."""
@@ -158,6 +162,9 @@ class Member:
         """Hold the folder and read the ledger and the state that it lists; a copied folder is settled first."""
         with opened_ledger(self.folder, now) as ledger:
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
+            if held is not None and life == DONE:  # The process was killed before it removed the state.
+                self._forget()
+                held = None
             if held is not None and (life is None or life.name != held.life):
                 raise StateError(
                     "the state of this campaign is not the one in the ledger and is left as it is: "

@@ -9,7 +9,7 @@ from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.protocol.campaign import Campaign, Directory, check_id
 from untrackable.web_address import WebAddress
 
-LIMITS = {
+LIMITS: dict[str, Any] = {
     "eps": 1.0,
     "delta": 1e-6,
     "gamma": 0.0,
@@ -18,6 +18,8 @@ LIMITS = {
     "turns_a_year": 4,
 }
 """What a policy limits, all campaigns together, and the cautious limits. Each may be lowered at any time."""
+_OTHERS = ("every_round", "turns_a_year")
+"""The limits that are no real numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +89,9 @@ class Policy:
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> "Policy":
         """The policy that has these limits, and no pins."""
-        return Policy(
-            eps=content["eps"],
-            delta=content["delta"],
-            gamma=content["gamma"],
-            tracking_delta=content["tracking_delta"],
-            every_round=content["every_round"],
-            turns_a_year=content["turns_a_year"],
-            relays=tuple(content["relays"]),
-        )
+        numbers: dict[str, Any] = {name: float(content[name]) for name in LIMITS if name not in _OTHERS}
+        others = {name: content[name] for name in _OTHERS}
+        return Policy(**numbers, **others, relays=tuple(content["relays"]))
 
     def check_every_round(self, campaign: Campaign) -> None:
         """Raise `CampaignRefused` if everybody answers every round, and this is not allowed."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend
+from untrackable.answers.people_trend import people_trend
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
@@ -26,6 +27,7 @@ from untrackable.display import (
 )
 from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number, said, upper
+from untrackable.display.people_words import active_notes
 from untrackable.display.percentages import NOT_TOLD, order_notes, percent, shown_share, string_notes
 from untrackable.display.trend_words import amount, band_note, change_note, change_sentence, trend_name
 from untrackable.estimation.estimate import Estimate
@@ -126,9 +128,7 @@ def _(comparison: Comparison) -> View:
 @view.register
 def _(plan: Plan) -> View:
     told = plan_words.verdict(plan)
-    rows = [plan_words.cells(option) for option in plan.options]
-    refused = [f"{name}: {why}" for name, why in plan_words.refusals(plan)] if not rows else []
-    return View(told[0], [*told, *refused], plan_words.COLUMNS, rows)
+    return View(told[0], [*told, f"{plan_words.caption(plan)}."], plan_words.COLUMNS, plan_words.rows(plan))
 
 
 @view.register
@@ -167,7 +167,13 @@ def _(estimate: Estimate) -> View:
 
 @view.register
 def _(answer: Answer) -> View:
-    return _estimated(answer.best, answer.label)
+    if answer.only_counts:
+        return view(people_trend(answer, beta=answer.best.beta))
+    found = _estimated(answer.best, answer.label)
+    if answer.question.turns is None:
+        return found
+    people = active_notes(answer.people(beta=answer.best.beta), len(answer.rounds) if answer.pooled else 1)
+    return found._replace(sentences=[*found.sentences, *people])
 
 
 def _estimated(estimate: Estimate, label: Any) -> View:

@@ -21,7 +21,6 @@ from untrackable.display.experiment_figure import experiment_picture
 from untrackable.display.file_audit_figure import file_audit_picture
 from untrackable.display.picture import Picture
 from untrackable.display.plan_figure import plan_picture
-from untrackable.display.question_set_figure import question_set_picture
 from untrackable.display.trend_figure import trend_picture
 from untrackable.display.turns_audit_figure import turns_audit_picture
 from untrackable.estimation.estimate import Estimate
@@ -85,7 +84,7 @@ def _(result: Plan, top: int) -> Picture:
 
 @picture_of.register
 def _(result: QuestionSet, top: int) -> Picture:
-    return question_set_picture(result)
+    return plan_picture(result.plan)
 
 
 @picture_of.register

@@ -1,6 +1,5 @@
-"""The error that comes from who answered: each person does so with some probability, by a coin of their own."""
+"""The error that comes from who answered: with turns, those whose turn it was, and nobody twice."""
 
-from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -9,12 +8,14 @@ from numpy.typing import NDArray
 Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
 
-def with_sampling(standard_error: Numbers, frequency: Numbers, n: int, participation: Fraction) -> Numbers:
+def with_sampling(standard_error: Numbers, frequency: Numbers, n: int, heard: float) -> Numbers:
     """The standard error of everybody's frequency, from that of those n who answered.
 
-    Given their number, those who answered are a sample without replacement. Its variance is f(1-f)/n, less the
-    share of people who answered, which is about the participation.
+    Given their number, those who answered one round are a sample without replacement. Its variance is f(1-f)/n,
+    less the share of people who were `heard`: the chance of a turn. If several rounds are pooled, that share is 0:
+    people may hold another value in another round, so hearing all of them does not mean knowing all values. The
+    variance is then at most f(1-f)/n, and less by the variance of people's means if these are all that is asked.
     """
     held = np.clip(frequency, 0, 1)
-    found: Numbers = np.sqrt(standard_error**2 + held * (1 - held) * float(1 - participation) / n)
+    found: Numbers = np.sqrt(standard_error**2 + held * (1 - held) * (1 - heard) / n)
     return found

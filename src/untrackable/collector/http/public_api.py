@@ -185,7 +185,8 @@ def estimated(
         content = {
             "rounds": list(rounds),
             "reports": found.reports,
-            "participation": str(campaign.participation),
+            "chance": str(campaign.chance),
+            "people": found.people.to_json(),
             "beta": found.beta,
             "intervals": "upper, for all values at once",
             "values": found.rows,

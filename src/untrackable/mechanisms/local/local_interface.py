@@ -12,7 +12,6 @@ from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw
 
 
 @runtime_checkable
@@ -86,14 +85,6 @@ class BoundedLocal(Protocol):
 
     def largest_loss(self) -> float:
         """The largest log ratio of probabilities of one report, over all pairs of values (exact, rounded up)."""
-
-
-@runtime_checkable
-class IntegerLocal(Protocol):
-    """A local mechanism that a client can account for in whole numbers, without the full engine."""
-
-    def integer_loss(self) -> LossLaw:
-        """The law of the privacy loss of one report: `privacy_factor`, rounded to the safe side."""
 
 
 @runtime_checkable
