@@ -108,7 +108,7 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     asking.load(page, asked)
     asking.join(asked, page)
     # A second campaign would spend the same again: the ledger is one for all campaigns of the origin.
-    second = asking.ask(replace(asked, question="And second?", first_round=asked.begins(asked.rounds + 1)))
+    second = asking.ask(replace(asked, question="And second?", first_round=asked.ends or 0))
     asking.load(page, second)
     assert "it needs eps 4, and the policy allows 2" in refusal(page, "client.answer('page 3')")
     asking.load(page, second, eps=4)
