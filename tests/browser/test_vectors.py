@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import binom
 
 from tests.browser.built import SHIPPED, SOURCES, ask, build, script
+from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.questions import BEGIN, FEATURES, PERCENT, STARTS, VISIT, about, question
-from tests.client import turn_vectors
 from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.checks import MOST_ROUNDS
 from untrackable.encodings.bit import Bit
@@ -89,13 +89,20 @@ def test_reports(program: Path, name: str) -> None:
 
 
 def test_turns_and_the_wire(program: Path) -> None:
-    cases = read("turns.json")
-    assert turn_vectors.vectors() == cases
-    assert 0 < [case["turn"] for case in cases].count(None) < 3
+    """The Python client's vectors, which also follow from their keys by hand."""
+    cases = read("client/turns.json")
+    assert 0 < [case["turn"] for case in cases].count(None) < 4
     for case, found in zip(cases, ask(program, [{"task": "turn", **case} for case in cases]), strict=True):
-        expected = [case[name] for name in ("life", "key", "turn", "moment", "body", "changed_body")]
-        expected[3] = None if case["moment"] is None else pytest.approx(case["moment"], abs=1e-5)
-        assert found == [*expected, 80]
+        asked, key, turn = Campaign.from_bytes(case["campaign"].encode()), bytes.fromhex(case["key"]), case["turn"]
+        expected: list[Any] = [case["life"], case["key"], turn_of(asked, key), None, None, None]
+        if turn is not None:
+            changed, fresh = case["changed"]["value"], bytes.fromhex(case["changed"]["fresh"])
+            expected[3] = pytest.approx(moment_of(asked, key, turn), abs=1e-5)
+            expected[4] = report_of(asked, key, turn, case["value"], b"").hex()
+            expected[5] = report_of(asked, key, turn, changed, fresh).hex()
+            assert expected[4:] == [case["body"], case["changed"]["body"]]
+        assert found == [*expected, len(case["entropy"]) // 2]
+        assert expected[2] == turn
     reports = read("wire/reports.json")["reports"]
     assert ask(program, [{"task": "wire", **case} for case in reports]) == [case["bytes"] for case in reports]
 
