@@ -26,7 +26,6 @@ from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.demo.answer_page import answer_page
 from untrackable.demo.people import request
-from untrackable.demo.visitor_question import visitor_campaign
 from untrackable.encodings import Encoding, Record
 from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.mechanisms.local.local_interface import Local
@@ -150,12 +149,10 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
             for round in range(1, ROUNDS + 1):
                 close_round(store, each, round)
 
-        def ask() -> Campaign:
-            own = visitor_campaign(time.time())
+        def publish(own: Campaign) -> None:
             create_campaign(store, own.to_bytes(), published=False)
-            return own
 
-        application = running.enter_context(answer_page(ask, address))
+        application = running.enter_context(answer_page(address, publish))
         yield Shown(address, application, new_key(store, "admin")[1], asked.id, record.id, numbers.id)
 
 
