@@ -82,7 +82,7 @@ WRITING = "os:fsync"
 """What is called when all of a file has been written, but not under its name."""
 VERIFYING = "untrackable.accounting.verification:verify"
 CLIENT = "def make(value):\n    return lambda: value\n"
-NEW = "--question Often? --category no --category yes --rounds 3 --first 2100-01-01 --participation 1"
+NEW = "--question Often? --category no --category yes --rounds 3 --first 2100-01-01 --every-round"
 WORDS = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12)
 
 pytestmark = pytest.mark.xdist_group("interrupts")
@@ -229,7 +229,7 @@ def test_servers_are_interrupted(words: str, given: Path, warm: WarmProcess, tmp
 
 def test_waiting_for_the_next_report_is_interrupted(given: Path, warm: WarmProcess, tmp_path: Path) -> None:
     pinned = Campaign.from_bytes((given / "campaign.json").read_bytes()).id
-    allowed = ["--pin", pinned, "--eps", "5", "--crowd-eps", "5", "--recognition", "1"]
+    allowed = ["--pin", pinned, "--eps", "5", "--every-round"]
     run("answer", str(given / "campaign.json"), "--folder", str(given / "mine"), *allowed, typed="yes\n")
     out, words = tmp_path / "out", f"send https://nobody.invalid --folder {given}/mine --stay"
     ended = warm.interrupt(tmp_path, words, ready=lambda: out.exists() and "next report" in out.read_text())
@@ -239,7 +239,7 @@ def test_waiting_for_the_next_report_is_interrupted(given: Path, warm: WarmProce
 def test_a_prompt_is_interrupted(given: Path, warm: WarmProcess, tmp_path: Path) -> None:
     """By the key itself, on a terminal. Nothing is stored."""
     pinned = Campaign.from_bytes((given / "campaign.json").read_bytes()).id
-    allowed = f"--pin {pinned} --eps 5 --crowd-eps 5 --recognition 1"
+    allowed = f"--pin {pinned} --eps 5 --every-round"
     ours, theirs = pty.openpty()
     try:
         ended = warm.interrupt(

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def ledger(*asked: Campaign) -> Ledger:
     return found
 
 
-def later(number: int, **changes: object) -> Campaign:
+def later(number: int, **changes: Any) -> Campaign:
     """Turns in three days, one campaign after the other."""
     return turns_campaign(rounds=3, first_round=START + 3 * number * DAY, **changes)
 

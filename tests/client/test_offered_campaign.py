@@ -1,6 +1,7 @@
 """What a campaign would take is what it takes, and an offer writes nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def quiet(number: int, eps: float = 0.5, delta: float = 3e-7) -> Campaign:
     return campaign(deck, question=f"Number {number}?", eps=eps, delta=delta)
 
 
-def turn(eps: float = 0.5, **changes: object) -> Campaign:
+def turn(eps: float = 0.5, **changes: Any) -> Campaign:
     return turns_campaign(NoisyInnerProduct(bits=2, eps=eps), eps=eps, **changes)
 
 

@@ -13,7 +13,7 @@ ready_option = click.option(
     "--ready",
     type=click.Choice(["active-days", "retention", "people"]),
     metavar="NAME",
-    help="active-days or retention, which devices count; people, to count them.",
+    help="active-days, retention or people: see above.",
 )
 
 

@@ -9,7 +9,7 @@ from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.protocol.campaign import Campaign, Directory, check_id
 from untrackable.web_address import WebAddress
 
-LIMITS = {
+LIMITS: dict[str, Any] = {
     "eps": 1.0,
     "delta": 1e-6,
     "gamma": 0.0,

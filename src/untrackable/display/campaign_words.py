@@ -28,21 +28,22 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
 
 def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
     """How often people answer comes first, then what anybody learns, and whom a person need not trust."""
-    declared, turns = campaign.guarantee, campaign.turns
+    declared, wipes = campaign.guarantee, 0 if campaign.turns is None else campaign.turns.wipes
     often, recognised = attendance_words(campaign)
-    found = verified.get("eps")
-    exact = "upper" if found is None else f"upper; verified: {at_most(found['upper'])}, {found['certainty']}"
-    sentences = [
-        often,
-        "Everything that a person ever sends changes the odds between any two answers by a factor of at most "
-        f"{odds_factor(declared.eps)} (eps = {at_most(declared.eps)}, {exact}), for ever and without exception "
-        "(delta = 0). This holds whatever a person answers, however often the answer changes, and whoever sees it: "
-        "nobody has to be trusted.",
-        _guess_words(declared.eps, 0.0),
-        "Reports cannot be linked, because a person sends only one (exact).",
-        recognised,
-        wipes_words(0 if turns is None else turns.wipes),
-    ]
+    if declared.eps == 0:
+        private = ["A report has no content. It says nothing but that somebody answered (eps = 0, exact)."]
+    else:
+        found = verified.get("eps")
+        exact = "upper" if found is None else f"upper; verified: {at_most(found['upper'])}, {found['certainty']}"
+        private = [
+            "Everything that a person ever sends changes the odds between any two answers by a factor of at most "
+            f"{odds_factor(declared.eps)} (eps = {at_most(declared.eps)}, {exact}), for ever and without exception "
+            "(delta = 0). This holds whatever a person answers, however often the answer changes, and whoever sees "
+            "it: nobody has to be trusted.",
+            _guess_words(declared.eps, 0.0),
+        ]
+    linked = [] if wipes else ["Reports cannot be linked, because a person sends only one (exact)."]
+    sentences = [often, *private, *linked, recognised, wipes_words(wipes)]
     if declared.crowd is not None:
         sentences += [
             crowd_words(declared.crowd, verified.get("crowd"), verified.get("crowd_throughout")),
@@ -94,8 +95,8 @@ def wipes_words(wipes: int) -> str:
     times = "once" if wipes == 1 else f"{wipes} times"
     answers = "both answers" if wipes == 1 else f"all {wipes + 1} answers"
     return (
-        f"This also holds if the client's stored data is deleted {times}: a client that forgets may answer again, "
-        f"and the eps above counts {answers}. Each further one reveals more."
+        f"The eps also holds if the client's stored data is deleted {times}: a client that forgets may answer "
+        f"again, and eps counts {answers}. How well such a person is recognised is not known."
     )
 
 
@@ -117,7 +118,7 @@ def guarantee_sentence(campaign: Campaign) -> str:
 
 def _guess_words(eps: float, delta: float) -> str:
     return (
-        "A guess between two answers that is made from this is right with probability at most "
+        "From all of this, a guess between two answers is right with probability at most "
         f"{share(guess_bound(eps, delta), 'up')} (upper; 50 % is a coin toss)."
     )
 
