@@ -25,10 +25,12 @@ from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.errors import CampaignError
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.present import Present
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.sketches import HadamardSketch
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
@@ -168,6 +170,7 @@ LONG = Record(
     }
 )
 ENCODINGS: list[tuple[Encoding, Sequence[Any]]] = [
+    (Presence(), [True, 1, False, 0, 2, None, "yes"]),
     (Bit(), [True, False, 0, 1, 2, None, "yes"]),
     (IntegerRange(low=-3, high=9), [-3, 0, 9, -4, 10, 2.5, "1", True]),
     (IntegerRange(low=-3, high=9, below="separate", above="clamp"), [-3, -4, -(2**53) + 1, 9, 10, 4]),
@@ -259,13 +262,14 @@ GOOD = [
     question(Views.prefixes(bits=2, eps=1, width=2), STARTS),
     question(OneBitMean(values=101, eps=1), PERCENT),
     question(SubsetSelection(values=12, eps=1)),
+    question(Present(), Presence()),
 ]
 
 
 def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     """One report for each allowed wipe and one more; a promise that is a little too strong is refused."""
     assert ask(program, [{"task": "problem", "campaign": text_of(asked)} for asked in GOOD]) == [None] * len(GOOD)
-    bad = [replace(asked, guarantee=Guarantee(eps=0.999 * asked.guarantee.eps)) for asked in GOOD]
+    bad = [replace(asked, guarantee=Guarantee(eps=0.999 * asked.guarantee.eps)) for asked in GOOD[:-1]]
     bad[3] = replace(bad[3], guarantee=Guarantee(eps=0.249))
     bad.append(replace(question(wipes=2), guarantee=Guarantee(eps=5.99)))
     found = ask(program, [{"task": "problem", "campaign": text_of(asked)} for asked in bad])
@@ -322,6 +326,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             text_of(question(NoisyInnerProduct(bits=3, eps=1.0))),
             text_of(question(RandomizedResponse(eps=1.0))),
             text_of(question(OneBitMean(values=3, eps=1.0))),
+            text_of(question(Present(), Bit())),
             text_of(question(SubsetSelection(values=11, eps=1.0))),
             replaced(choices, '"é"]', '"é","print"]'),
         ],
