@@ -73,7 +73,6 @@ screenshots: $(VENV)/.ready-dev chromium
 vectors: $(VENV)/.ready-dev
 	$(BIN)/python tests/vectors/make.py
 	$(BIN)/python -m tests.client.vectors
-	$(BIN)/python -m tests.client.turn_vectors
 
 # requirements.lock has what the package needs with all its extras, requirements-dev.lock what its tests need too.
 COMPILE := pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header \

@@ -149,8 +149,8 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
             for round in range(1, ROUNDS + 1):
                 close_round(store, each, round)
 
-        def publish(campaign: Campaign) -> None:
-            create_campaign(store, campaign.to_bytes(), published=False)
+        def publish(own: Campaign) -> None:
+            create_campaign(store, own.to_bytes(), published=False)
 
         application = running.enter_context(answer_page(address, publish))
         yield Shown(address, application, new_key(store, "admin")[1], asked.id, record.id, numbers.id)
