@@ -30,7 +30,7 @@ WAYS = {
 
 def verdict(plan: Plan) -> list[str]:
     """The answer first: accuracy, ranks, and what each observer learns. If goals are not met, what would help."""
-    return [*_unmet(plan), *accuracy(plan), ranking(plan), *observers(plan), _relay(plan), *details(plan)]
+    return [*_unmet(plan), *accuracy(plan), ranking(plan), *observers(plan), relay(plan), *details(plan)]
 
 
 def _unmet(plan: Plan) -> list[str]:
@@ -146,7 +146,8 @@ def observers(plan: Plan) -> list[str]:
     ]
 
 
-def _relay(plan: Plan) -> str:
+def relay(plan: Plan) -> str:
+    """What a relay changes, or would change: the collector's view alone."""
     crowd, relay = plan.crowd, plan.solved.relay
     begin = "The relay changes" if relay else "A relay would change"
     if crowd is None:
