@@ -21,7 +21,7 @@ def test_from_person_to_sums(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/x.db"
     store = open_store(url)
     create_campaign(store, asked.to_bytes())
-    policy = Policy(eps=8.0, delta=1e-6, crowd_eps=8.0, recognition=1.0, pins=(asked.id,))
+    policy = Policy(eps=8.0, delta=1e-6, every_round=True, pins=(asked.id,))
     sent = []
     # The clients' clock is ahead: round 2, which begins after they joined, nearly over for them, is taken early.
     clock = [float(asked.begins(1) + 50)]
