@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.client.samples import DAY, START, Clock, Server, client, round_of, send
 from untrackable import estimate_files, framing
 from untrackable.collector.rounds.round_export import export_round
 from untrackable.collector.stores.records import Round
@@ -149,28 +148,6 @@ def test_each_refusal_says_what_to_do() -> None:
 
 
 # --- whole folders and stores of version 0.1 --------------------------------------------------------------------
-
-
-def test_an_old_client_folder_goes_on(tmp_path: Path) -> None:
-    """Copied here, so the rounds that may have been answered elsewhere are not answered again; later ones are."""
-    known = json.loads((OLD / "client.json").read_text(encoding="utf-8"))
-    asked = Campaign.from_bytes(known["campaign"].encode())
-    folder = tmp_path / "c"
-    shutil.copytree(OLD / "client", folder)
-    folder.chmod(0o700)
-    for file in folder.iterdir():
-        file.chmod(0o600)
-    clock, server = Clock(START + 2 * DAY - 0.5), Server()
-    someone = client(folder, asked, clock)
-    for round in (2, 3, 4):
-        clock.late_in(round)
-        send(someone, server, clock)
-    assert [round_of(body) for body in server.bodies] == [3, 4]
-    assert [round_of(bytes.fromhex(body)) for body in known["sent"]] == [1, 2]
-    clock.late_in(4)
-    someone.answer(1)
-    clock.late_in(5)
-    assert send(client(folder, asked, clock), server, clock) == "ACCEPTED"
 
 
 def test_an_old_collector_s_store_opens_and_its_rounds_are_estimated(tmp_path: Path) -> None:
