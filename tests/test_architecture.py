@@ -39,7 +39,7 @@ USES: dict[str, set[str]] = {
     "reports": {"kernels", "theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"kernels", "theory", "mechanisms", "reports"},
-    "planning": {"theory", "mechanisms", "encodings", "protocol", "accounting"},
+    "planning": {"theory", "estimation", "mechanisms", "encodings", "protocol"},
     "paper": {"kernels", "theory", "mechanisms", "display"},
     "display": {
         "theory", "estimation", "protocol", "discovery", "answers", "reports", "rappor_decode", "auditing",
@@ -51,7 +51,7 @@ USES: dict[str, set[str]] = {
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
-        "accounting", "oblivious",
+        "oblivious",
     },
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",

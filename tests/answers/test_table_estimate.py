@@ -2,7 +2,6 @@
 
 import itertools
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
 from untrackable.estimation.aggregators import Estimate
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.views import Views
+from untrackable.theory.turns import Turns
 
 FEATURES = Choices(names=[f"feature {i}" for i in range(6)])
 PERSON = Record(attributes={"system": Categories(names=["linux", "mac", "windows"]), "dark": Bit(), "new": Bit()})
@@ -100,24 +100,24 @@ def test_tables_agree_where_they_show_the_same() -> None:
     assert alone.frequencies[0] == pytest.approx(linux)
 
 
-def test_participation_widens_the_error_and_not_the_shares() -> None:
+def test_turns_widen_the_error_and_not_the_shares() -> None:
     held = np.zeros(PEOPLE, dtype=np.uint64) + 5
     mechanism = fresh(FEATURES)
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(held, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
     all_of_them, some = (
-        Question(mechanism, FEATURES, turns=share).estimate(sums, 0.05) for share in (1, Fraction(1, 9))
+        Question(mechanism, FEATURES, turns=turns).estimate(sums, 0.05) for turns in (None, Turns(rounds=9))
     )
     assert np.array_equal(all_of_them.frequencies, some.frequencies)
     assert np.all(some.standard_error >= all_of_them.standard_error)
 
 
-@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1)])
-def test_another_beta_keeps_the_smaller_bound(share: Fraction) -> None:
+@pytest.mark.parametrize("turns", [Turns(rounds=2), None])
+def test_another_beta_keeps_the_smaller_bound(turns: Turns | None) -> None:
     """Reports about one of six names vary far less than they span, at another beta and by round as well."""
     mechanism = fresh(FEATURES, eps=0.5)
-    question = Question(mechanism, FEATURES, turns=share)
+    question = Question(mechanism, FEATURES, turns=turns)
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(np.arange(PEOPLE) % 64, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])

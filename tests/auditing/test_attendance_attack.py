@@ -9,7 +9,6 @@ from scipy.stats import chi2
 
 from untrackable import Bitwise, Deck, Rappor
 from untrackable.auditing.attendance_attack import attend, match_by_attendance
-from untrackable.mechanisms.others.votes import Votes
 
 
 def test_people_attend_as_the_model_says() -> None:
@@ -51,9 +50,6 @@ def test_reports_and_attendance_together() -> None:
     assert rappor.together.sampled > rappor.alone.sampled + 0.15
     deck = match_by_attendance(rounds=6, people=300, mechanism=Deck(bits=4, slots=60, eps_report=0.3))
     assert deck.together == deck.alone
-    votes = Votes(eps_vote=1, eps_estimate=1, votes=2, estimates=2, updates=(1, 5))
-    with pytest.raises(ValueError, match="depend on which rounds were seen"):
-        match_by_attendance(rounds=5, people=20, mechanism=votes)
 
 
 def test_reports_are_those_that_were_seen_at_each_place() -> None:

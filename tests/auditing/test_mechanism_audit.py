@@ -217,10 +217,6 @@ def test_reports_are_read_with_attendance_where_they_matter() -> None:
         "By the rounds alone, a person is picked out of 200 with probability at most 0.08 (upper; "
     )
     assert words.endswith("if people answer all 4 rounds from two places.")
-    votes = audit(resolve("votes", goal=goal_for("votes")), reports=6)
-    assert votes.attended.matched is not None
-    assert votes.attended.matched.together is None
-    assert "depend on which rounds were seen" in votes.missing["attack by reports and attendance"]
     own = audit(Tagged(), reports=10, crowd=100)
     assert own.attended.with_reports is None
     assert "of the catalogue only" in own.missing["recognition by reports and attendance"]

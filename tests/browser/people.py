@@ -1,13 +1,11 @@
 """People with browsers: pages of an application that embeds the client, and what the collector has from them."""
 
-import itertools
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Request
 
-from tests.client.turn_vectors import turn_of
+from tests.browser.drawn_turns import key_of
 from tests.collector.servers import Clock
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.management import create_campaign
@@ -98,11 +96,6 @@ class Asking:
         """Close a round, and say how many reports it has."""
         close_round(self.store, campaign, round)
         return next(each.reports or 0 for each in self.store.rounds(campaign.id) if each.number == round)
-
-
-def key_of(campaign: Campaign, turn: int) -> bytes:
-    """A random key of a client that draws this turn."""
-    return next(key for _ in itertools.count() if turn_of(campaign, key := os.urandom(32)) == turn)
 
 
 def force(page: Page, campaign: Campaign, turn: int) -> None:

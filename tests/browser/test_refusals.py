@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Route
 
+from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.people import Asking, force, posted, refusal
 from tests.browser.questions import question
 from tests.browser.test_rounds import sent
-from tests.client.turn_vectors import moment_of, report, turn_of
 from untrackable.collector.http import browser_client
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -108,7 +108,7 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     asking.load(page, asked)
     asking.join(asked, page)
     # A second campaign would spend the same again: the ledger is one for all campaigns of the origin.
-    second = asking.ask(replace(asked, question="And second?", first_round=asked.begins(asked.rounds + 1)))
+    second = asking.ask(replace(asked, question="And second?", first_round=asked.ends or 0))
     asking.load(page, second)
     assert "it needs eps 4, and the policy allows 2" in refusal(page, "client.answer('page 3')")
     asking.load(page, second, eps=4)
@@ -289,7 +289,7 @@ def test_what_is_kept(context: BrowserContext, asking: Asking, asked: Campaign) 
 
     asking.late_in(asked, 3, page)
     body = page.evaluate("async () => [...await client.report()]")
-    assert bytes(body).hex() == report(asked, 7, 3, key, fresh)
+    assert bytes(body) == report_of(asked, key, 3, 7, fresh)
     found = kept()
     sealed = found[asked.id].pop("sealed")
     assert found[asked.id] == {"campaign": document, "turn": 3}

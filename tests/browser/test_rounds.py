@@ -5,11 +5,12 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, Request
 from scipy.stats import binom
 
 from tests.browser.people import Asking, force, posted
@@ -40,7 +41,7 @@ def test_nobody_answers_twice(browser: Browser, asking: Asking, tmp_path: Path) 
     urls: dict[int, list[str]] = {}
     pages = [asking.page(context, asked) for context in contexts]
     for i, context in enumerate(contexts):
-        context.on("request", lambda request, i=i: urls.setdefault(i, []).append(request.url))
+        context.on("request", partial(note, urls, i))
     tabs = [pages[0], *(asking.page(contexts[0], asked) for _ in range(4))]
     closed, hanging, away, wiped, ahead, behind, left, late, changed, timed = pages[1:]
     asking.join(asked, tabs[0], closed, away, ahead, turn=1)
@@ -131,6 +132,10 @@ def test_nobody_answers_twice(browser: Browser, asking: Asking, tmp_path: Path) 
     assert asking.complaints == []
     for context in (*contexts, killed.context):
         context.close()
+
+
+def note(urls: dict[int, list[str]], person: int, request: Request) -> None:
+    urls.setdefault(person, []).append(request.url)
 
 
 def reporting(urls: dict[int, list[str]]) -> set[int]:

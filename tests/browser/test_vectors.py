@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import binom
 
 from tests.browser.built import SHIPPED, SOURCES, ask, build, script
+from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.questions import BEGIN, FEATURES, PERCENT, STARTS, VISIT, about, question
-from tests.client import turn_vectors
 from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.checks import MOST_ROUNDS
 from untrackable.encodings.bit import Bit
@@ -25,10 +25,12 @@ from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.errors import CampaignError
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.present import Present
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.sketches import HadamardSketch
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
@@ -89,13 +91,20 @@ def test_reports(program: Path, name: str) -> None:
 
 
 def test_turns_and_the_wire(program: Path) -> None:
-    cases = read("turns.json")
-    assert turn_vectors.vectors() == cases
-    assert 0 < [case["turn"] for case in cases].count(None) < 3
+    """The Python client's vectors, which also follow from their keys by hand."""
+    cases = read("client/turns.json")
+    assert 0 < [case["turn"] for case in cases].count(None) < 4
     for case, found in zip(cases, ask(program, [{"task": "turn", **case} for case in cases]), strict=True):
-        expected = [case[name] for name in ("life", "key", "turn", "moment", "body", "changed_body")]
-        expected[3] = None if case["moment"] is None else pytest.approx(case["moment"], abs=1e-5)
-        assert found == [*expected, 80]
+        asked, key, turn = Campaign.from_bytes(case["campaign"].encode()), bytes.fromhex(case["key"]), case["turn"]
+        expected: list[Any] = [case["life"], case["key"], turn_of(asked, key), None, None, None]
+        if turn is not None:
+            changed, fresh = case["changed"]["value"], bytes.fromhex(case["changed"]["fresh"])
+            expected[3] = pytest.approx(moment_of(asked, key, turn), abs=1e-5)
+            expected[4] = report_of(asked, key, turn, case["value"], b"").hex()
+            expected[5] = report_of(asked, key, turn, changed, fresh).hex()
+            assert expected[4:] == [case["body"], case["changed"]["body"]]
+        assert found == [*expected, len(case["entropy"]) // 2]
+        assert expected[2] == turn
     reports = read("wire/reports.json")["reports"]
     assert ask(program, [{"task": "wire", **case} for case in reports]) == [case["bytes"] for case in reports]
 
@@ -161,6 +170,7 @@ LONG = Record(
     }
 )
 ENCODINGS: list[tuple[Encoding, Sequence[Any]]] = [
+    (Presence(), [True, 1, False, 0, 2, None, "yes"]),
     (Bit(), [True, False, 0, 1, 2, None, "yes"]),
     (IntegerRange(low=-3, high=9), [-3, 0, 9, -4, 10, 2.5, "1", True]),
     (IntegerRange(low=-3, high=9, below="separate", above="clamp"), [-3, -4, -(2**53) + 1, 9, 10, 4]),
@@ -252,13 +262,14 @@ GOOD = [
     question(Views.prefixes(bits=2, eps=1, width=2), STARTS),
     question(OneBitMean(values=101, eps=1), PERCENT),
     question(SubsetSelection(values=12, eps=1)),
+    question(Present(), Presence()),
 ]
 
 
 def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
     """One report for each allowed wipe and one more; a promise that is a little too strong is refused."""
     assert ask(program, [{"task": "problem", "campaign": text_of(asked)} for asked in GOOD]) == [None] * len(GOOD)
-    bad = [replace(asked, guarantee=Guarantee(eps=0.999 * asked.guarantee.eps)) for asked in GOOD]
+    bad = [replace(asked, guarantee=Guarantee(eps=0.999 * asked.guarantee.eps)) for asked in GOOD[:-1]]
     bad[3] = replace(bad[3], guarantee=Guarantee(eps=0.249))
     bad.append(replace(question(wipes=2), guarantee=Guarantee(eps=5.99)))
     found = ask(program, [{"task": "problem", "campaign": text_of(asked)} for asked in bad])
@@ -315,6 +326,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             text_of(question(NoisyInnerProduct(bits=3, eps=1.0))),
             text_of(question(RandomizedResponse(eps=1.0))),
             text_of(question(OneBitMean(values=3, eps=1.0))),
+            text_of(question(Present(), Bit())),
             text_of(question(SubsetSelection(values=11, eps=1.0))),
             replaced(choices, '"é"]', '"é","print"]'),
         ],

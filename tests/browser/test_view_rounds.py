@@ -14,8 +14,10 @@ from untrackable.encodings.categories import Categories
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets
+from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.present import Present
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.local.views import Views
 from untrackable.protocol.campaign import Campaign
@@ -33,6 +35,7 @@ ANSWERS: list[tuple[Encoding, Any]] = [
     (STARTS, [0, 49.9, 180, 5000, 60_000]),
     (PERCENT, [0, 33, 100]),
     (WEEKDAYS, ["Sunday", "Monday"]),
+    (Presence(), [True]),
 ]
 """The questions, and what people answer in turn."""
 
@@ -46,6 +49,8 @@ def about(encoding: Encoding, number: int) -> Campaign:
         base = Views.prefixes(bits=encoding.bits, eps=2.0)
     elif encoding is WEEKDAYS:
         base = SubsetSelection(values=3, eps=2.0)
+    elif encoding.values == 1:
+        base = Present()
     asked = question(base, encoding, rounds=1, question="What?")
     return replace(asked, first_round=asked.first_round + number * 10 * asked.round_seconds)
 

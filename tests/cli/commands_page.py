@@ -68,7 +68,7 @@ the text back. Other formats have it as it is.
 | `audit-file` | kind of pair | `by`, `windows_of`, `pairs`, `sampled`, `lower`, `upper`, `level` |
 | `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
 | `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |
-| `demo` | homepage | `value`, `truth`, `alone_frequency`, `crowd_frequency`, … |
+| `demo` | way, weeks and homepage | `way`, `span`, `reports`, `value`, `truth`, `frequency`, `lower`, `upper`, … |
 | `manage list` | campaign | `id`, `question`, `published`, `rounds`, `last_round`, `closed`, `small`, `open` |
 | `keys list` | key | `id`, `role`, `created`, `revoked` |
 

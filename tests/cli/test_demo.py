@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -151,7 +151,9 @@ def test_it_keeps_running_for_visitors_until_it_is_interrupted(tmp_path: Path) -
         subprocess.Popen(  # noqa: S603
             command, stdout=printed, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
         ) as running,
+        ExitStack() as ending,
     ):
+        ending.callback(running.kill)
         assert running.stderr is not None
         said = ""
         for line in running.stderr:  # how long it takes, if the machine is slow, and in the end where to look

@@ -26,6 +26,7 @@ from untrackable.estimation.intervals import (
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.theory.accuracy import _log_tail, count_interval, widest_count_radius
+from untrackable.theory.turns import Turns
 
 CHANCES = [(0.75, 0.25), (0.9, 0.01), (0.6, 0.55), (0.99966, 0.00034), (1.0, 0.0), (0.5, 0.1), (0.3, 0.0)]
 NEARLY = 1 + 1e-9
@@ -118,7 +119,7 @@ def test_intervals_are_within_1_3_times_the_normal_radius(values: int, everybody
             p = q + gap
             variance = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
             if not everybody:
-                found = replace(found, participation=found.participation / 12)
+                found = replace(found, turns=Turns(rounds=12))
                 variance = variance + shares * (1 - shares) * gap**2
             for together in (False, True):
                 lower, upper = found.ends(simultaneous=together)

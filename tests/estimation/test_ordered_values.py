@@ -9,7 +9,6 @@ import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 from pydoc_data import topics
 from typing import Any
@@ -37,6 +36,7 @@ from untrackable.mechanisms import (
     SubsetSelection,
     Unary,
 )
+from untrackable.theory.turns import Turns
 
 BETA, TIMES, PEOPLE, ALARM = 0.2, 150, 300, 1e-9
 MOST = int(binom.isf(ALARM, TIMES, BETA))
@@ -151,7 +151,7 @@ def test_a_sample_of_people(whole: bool) -> None:
     mechanism, rng = Lgrr(values=12, keep=0.999, tell=0.999), np.random.default_rng(6)
     everybody = np.where(np.arange(PEOPLE) % 2, 1, 12)
     misses = 0
-    question = Question(mechanism, LENGTHS, participation=Fraction(1, 10))
+    question = Question(mechanism, LENGTHS, turns=Turns(rounds=10))
     for seed in range(TIMES):
         answering = everybody[rng.random(PEOPLE) < 0.1]
         (batch,) = mechanism.simulate(LENGTHS.encode_many(answering), rounds=1, seed=seed)

@@ -14,6 +14,7 @@ const LARGEST_DENOMINATOR = 10n ** 18n;
 const FIELDS = /^encoding,first_round,(gateway,)?guarantee,mechanism,question,round_seconds,rounds,turns,version$/;
 const BASES: Record<string, string> = {
   "noisy-inner-product": "bits,eps,mechanism,width",
+  present: "mechanism",
   "randomized-response": "eps,mechanism",
 };
 
@@ -24,11 +25,15 @@ export const plain = ({ encoding, mechanism: { base } }: Campaign) =>
 /** Refuse an encoding or a base that this file does not know, or that is not valid. */
 function checkPlain({ encoding, mechanism: { base } }: Campaign): undefined {
   const values = valuesOf(encoding);
-  need(values && values > 1n, "this client does not know the encoding");
+  const present = base.mechanism == "present";
+  need(values && (values > 1n || present), "this client does not know the encoding");
   need(keys(base) == BASES[base.mechanism], "this client does not know the mechanism");
   const { bits = 1, width = 1, eps } = base;
-  need(whole(bits, 1, 256) && whole(width, 1, Math.min(bits, 8)) && localEps(eps, width), "the campaign is not valid");
-  need(values <= 1n << BigInt(bits), "the mechanism does not take all values");
+  need(
+    present || (whole(bits, 1, 256) && whole(width, 1, Math.min(bits, 8)) && localEps(eps, width)),
+    "the campaign is not valid",
+  );
+  need(values <= (present ? 1n : 1n << BigInt(bits)), "the mechanism does not take all values");
 }
 
 /** Read a document. One that is not canonical, that this client does not know, or that claims too much is refused. */
@@ -67,7 +72,7 @@ export async function checked(document: string): Promise<Campaign> {
     const crowded = gateway && (await (await crowd()).crowdProblem(asked));
     need(!crowded, crowded!);
     // One report for each allowed wipe and one more, and what one reveals is at most the eps of its noise.
-    const eps = (turns.wipes + 1) * mechanism.base.eps;
+    const eps = (turns.wipes + 1) * (mechanism.base.eps ?? 0);
     need(
       eps <= guarantee.eps,
       `the campaign's guarantee cannot be confirmed: a person's answers reveal up to eps ${eps}, and it claims ${guarantee.eps}`,

@@ -72,19 +72,18 @@ const tasks: Record<string, (given: any) => unknown> = {
   },
 
   /** A turn with its sending time and its report, and the report after the value has changed. */
-  async turn({ campaign, entropy, value, changed, changed_entropy }) {
+  async turn({ campaign, entropy, value, changed }) {
     const asked = await checked(campaign);
-    const source = recorded(entropy + changed_entropy);
+    const source = recorded(entropy);
     const own = await drawTurn(asked, source);
-    const body = async (held: string) => hex(await report(asked, own, BigInt(held)));
-    const found = [own.turn, own.turn && (await sendingTime(asked, own)), own.turn && (await body(value))];
-    own.fresh = await fetchBytes(32, source);
-    return [
-      own.life.toString(16).padStart(32, "0"),
-      hex(own.key),
-      ...[...found, own.turn && (await body(changed))].map(each => each || null),
-      source.used(),
-    ];
+    const found: unknown[] = [own.life.toString(16).padStart(32, "0"), hex(own.key)];
+    const body = async (held: number) => hex(await report(asked, own, BigInt(held)));
+    if (own.turn) {
+      found.push(own.turn, await sendingTime(asked, own), await body(value));
+      own.fresh = await fetchBytes(32, source);
+      found.push(await body(changed.value));
+    } else found.push(null, null, null, null);
+    return [...found, source.used()];
   },
 
   /** The turns of many new clients, and the reports of others, from this machine's randomness. */

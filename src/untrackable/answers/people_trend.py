@@ -8,6 +8,8 @@ from untrackable.answers.number_trend import NumberTrend
 from untrackable.estimation.active_people import active_people
 from untrackable.estimation.change_points import located_changes, round_comparisons
 
+NAME = "number of people active"
+
 
 def people_trend(answer: Answer, *, beta: float = 0.05) -> NumberTrend:
     """The people who were active in each round.
@@ -19,7 +21,7 @@ def people_trend(answer: Answer, *, beta: float = 0.05) -> NumberTrend:
     found = [active_people([n], answer.question.turns, beta / len(rounds)) for n in reports]
     estimates, lower, upper = (np.array([each[i] for each in found]) for i in range(3))
     return NumberTrend(
-        name="people active",
+        name=NAME,
         rounds=rounds,
         reports=reports,
         estimates=estimates,

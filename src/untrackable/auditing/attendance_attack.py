@@ -48,8 +48,7 @@ def match_by_attendance(
 ) -> AttendanceMatched:
     """Simulate people who answer every round, each time from one of two places, and match them by these rounds.
 
-    With a mechanism, all people hold `value`, and the observer reads their reports as well; `ValueError` if its
-    scores depend on which rounds were seen.
+    With a mechanism, all people hold `value`, and the observer reads their reports as well.
     """
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=2)
     seed, level = checks.integer("seed", seed, low=0), checks.open_probability("level", level)
@@ -76,11 +75,6 @@ def attend(rounds: int, people: int, rng: np.random.Generator) -> tuple[Seen, Se
 
 def _with_reports(mechanism: Mechanism, first: Seen, kinds: NDArray[np.int64], value: Any, seed: int) -> FloatArray:
     """For each person, the probability that the right one is chosen by its reports among all whose rounds fit."""
-    if not mechanism.independent and not mechanism.exchangeable:
-        raise ValueError(
-            "scores of reports depend on which rounds were seen, and not only on how many: "
-            "reports and attendance are not combined"
-        )
     people, rounds = first.shape
     sent = mechanism.simulate(np.full(people, value), rounds=rounds, seed=seed)
     reports: NDArray[Any] = np.concatenate([batch.reports for batch in sent])

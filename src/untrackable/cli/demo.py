@@ -124,11 +124,10 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
     from rich.table import Table
 
     from untrackable.brackets import at_most
-    from untrackable.demo.homepage_question import HOMEPAGES, WEEKS
+    from untrackable.demo.homepage_question import HOMEPAGES, WEEKS, promised_crowd
 
     directly, relayed, few = outcome.directly, outcome.relayed, outcome.few
-    eps, crowd = directly.campaign.guarantee.eps, relayed.campaign.guarantee.crowd
-    assert crowd is not None  # noqa: S101
+    eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
     week, quarter, year = directly.spans.values()
     console.print(
         f"\n[bold]{directly.people:,} people, {WEEKS} weeks[/bold]: which of {len(HOMEPAGES)} homepages is yours?\n"

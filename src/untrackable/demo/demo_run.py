@@ -159,15 +159,14 @@ def run(
 
 def steps_of(clients: int, simulated: int) -> dict[str, float]:
     """The steps that are shown, in their order, with about as many seconds as they take on two idle cores."""
-    relayed, few = min(clients, _RELAYED), (clients + simulated) // TENTH
-    people = (simulated + clients) / 1e5
-    return {
-        _STARTING: 3.0,
-        **dict(zip(_steps(_DIRECT, clients, simulated), (1 + clients / 80, 1 + people, 2 + people), strict=True)),
-        **dict(zip(_steps(_RELAY, relayed, simulated), (2 + relayed / 40, 1 + people, 2 + people), strict=True)),
-        **dict(zip(_steps(_FEW, 0, few), (0.0, 1 + people / TENTH, 2.0), strict=True)),
-        _FOLLOWING: 3.0,
+    relayed, people = min(clients, _RELAYED), (clients + simulated) / 1e5
+    seconds = {
+        _steps(_DIRECT, clients, simulated): (clients / 80, 1 + people, 2.0),
+        _steps(_RELAY, relayed, clients + simulated - relayed): (3 + relayed / 40, 1 + people, 2.0),
+        _steps(_FEW, 0, -(-(clients + simulated) // TENTH)): (0.0, 1.0, 2.0),
     }
+    asking = {step: each for steps, some in seconds.items() for step, each in zip(steps, some, strict=True) if each}
+    return {_STARTING: 3.0, **asking, _FOLLOWING: 3.0}
 
 
 def _steps(way: str, clients: int, simulated: int) -> tuple[str, str, str]:

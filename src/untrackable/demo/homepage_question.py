@@ -1,6 +1,7 @@
 """The question of the demonstration, "which of 16 homepages is yours?", and the people who answer it."""
 
 import dataclasses
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -50,20 +51,20 @@ def homepage_campaign(now: float, question: str = "Which homepage is yours?") ->
     )
 
 
-def relayed_campaign(now: float, people: int, gateway: Gateway) -> Campaign:
-    """The same question through a relay: the collector does not know who sent which of a round's reports.
+def promised_crowd(people: int) -> CrowdGuarantee:
+    """What a collector learns at most that does not know who sent which of a week's reports (upper).
 
-    The crowd that is promised is the smallest that is likely; few rounds have fewer reports.
+    The crowd that is promised is the smallest that is likely; few weeks have fewer reports.
     """
-    direct = homepage_campaign(now)
-    reports = max(2, fewest_likely_reports(people, direct.chance * (1 - MARGIN)))
-    crowd = CrowdGuarantee(eps=crowd_eps(reports), delta=DELTA, reports=reports)
-    return dataclasses.replace(direct, guarantee=Guarantee(eps=EPS, crowd=crowd), gateway=gateway)
+    reports = max(2, fewest_likely_reports(people, Fraction(1, WEEKS) * (1 - MARGIN)))
+    eps = report().crowd(people=reports, reports=1).gamma(DELTA).upper
+    return CrowdGuarantee(eps=eps, delta=DELTA, reports=reports)
 
 
-def crowd_eps(reports: int) -> float:
-    """The eps of one report among so many of a round, if nobody knows who sent which (upper)."""
-    return report().crowd(people=reports, reports=1).gamma(DELTA).upper
+def relayed_campaign(now: float, people: int, gateway: Gateway) -> Campaign:
+    """The same question through a relay."""
+    guarantee = Guarantee(eps=EPS, crowd=promised_crowd(people))
+    return dataclasses.replace(homepage_campaign(now), guarantee=guarantee, gateway=gateway)
 
 
 class Population(NamedTuple):

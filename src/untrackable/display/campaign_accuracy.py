@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from untrackable.display.numbers import number, upper
-from untrackable.mechanisms.demands import Unsuitable
+from untrackable.errors import UntrackableError
 from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of
 from untrackable.planning.goals import LARGEST_PEOPLE, USABLE_ERROR, Goals
 from untrackable.planning.rounding import counted
@@ -81,7 +81,7 @@ def _people_needed(campaign: Campaign, law: ErrorLaw, goals: Goals) -> int | Non
 
     try:
         return smallest_integer(excess, math.ceil(1000 / campaign.chance), low=1, high=LARGEST_PEOPLE)
-    except (ValueError, Unsuitable):  # No number of people is enough.
+    except (ValueError, UntrackableError):  # No number of people is enough.
         return None
 
 

@@ -1,8 +1,8 @@
 """What an observer of a whole crowd learns, in plain words and in cells of tables."""
 
+from untrackable.auditing.mechanism_audit import InCrowd
 from untrackable.brackets import Bracket
 from untrackable.display.numbers import cell, lower, upper
-from untrackable.mechanisms.crowd_answer import InCrowd
 
 DOES_NOT_APPLY = "does not apply"
 """Instead of an eps where a crowd does not hide reports."""

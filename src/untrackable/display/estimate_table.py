@@ -56,7 +56,7 @@ def notes(
         _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
         f"noise (false discovery rate; p-values: {best.tail})",
     }
-    found = [words for title, words in told.items() if title in columns]
+    found = [words for title, words in told.items() if title in columns and not answer.only_counts]
     rows = _ranked(answer, best, top, fdr)
     found += [NOT_TOLD] * any(row.frequency is None for row in rows)
     found += order_notes(
@@ -65,7 +65,8 @@ def notes(
     if numbers is not None:
         found += number_notes(numbers)
     if best.turns is not None:
-        found += active_notes(answer.people(beta=best.beta), len(answer.rounds) if answer.pooled is not None else 1)
+        rounds = len(answer.rounds) if answer.pooled is not None else 1
+        found += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"

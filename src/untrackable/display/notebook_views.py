@@ -221,7 +221,7 @@ def _(trend: NumberTrend) -> View:
     told = [change_sentence(trend, change, trend.unit) for change in trend.changes]
     notes = [
         band_note(trend.beta, len(trend.rounds), all_values=False),
-        change_note(trend.beta, independent=trend.independent, all_values=False),
+        change_note(trend),
     ]
     columns = ("round", "reports", "estimate", "band")
     rows = [(f"{at:,}", f"{sent:,}", share, band) for at, sent, share, band in _by_round(trend)][:_SHOWN]

@@ -19,13 +19,15 @@ def people_words(people: ActivePeople) -> str:
     return f"{middle} people ({low} to {high}: interval, {100 * (1 - people.beta):g} %)"
 
 
-def active_notes(people: ActivePeople, rounds: int) -> list[str]:
-    """How many people were active in a round, or in each of several, and what shares are of; with turns only."""
+def active_notes(people: ActivePeople, rounds: int, *, shares: bool = True) -> list[str]:
+    """How many people were active in a round, or in each of several, and what `shares` are of; with turns only."""
     if rounds == 1:
         found = f"about {people_words(people)} were active in this round; {COUNTED}"
-        return [found, "those who answered are a random sample of them: shares, errors and intervals are of them"]
-    return [
-        f"on average about {people_words(people)} were active in each of these rounds; {COUNTED}",
-        "nobody answered twice: those who answered are a random sample, and each report weighs the same, so people "
-        "count as often as they were active",
-    ]
+        of = "those who answered are a random sample of them: shares, errors and intervals are of them"
+    else:
+        found = f"on average about {people_words(people)} were active in each of these rounds; {COUNTED}"
+        of = (
+            "nobody answered twice: those who answered are a random sample, and each report weighs the same, so "
+            "people count as often as they were active"
+        )
+    return [found, *[of] * shares]

@@ -98,9 +98,12 @@ def subject(goals: Goals) -> str:
         return "the shares of people up to any number"
     if goals.discovered is not None:
         return "a string"
-    if goals.asked is not None:
-        return "the share of an answer"
     share = goals.typical_share(goals.size)
+    if goals.asked is not None:
+        alike = goals.typical is not None or max(map(len, goals.asked.shown)) == 1
+        return (
+            "the share of an answer" if alike else f"an answer (any to yes/no, others of at most {100 * share:g} %)"
+        )
     if goals.size == 2:
         return "the share of a yes"
     return f"an answer that {100 * share:g} % of people give, or fewer,"
@@ -163,7 +166,7 @@ def relay(plan: Plan) -> str:
 
 def details(plan: Plan) -> list[str]:
     """What else should be known."""
-    goals, told = plan.solved, []
+    told = []
     if plan.ways:
         told.append(f"Best way to ask: {WAYS[plan.way]}.")
     told.append(
@@ -176,7 +179,8 @@ def details(plan: Plan) -> list[str]:
     )
     if plan.mechanism.shift() is not None:
         told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")
-    return [*told, f"Asked for: {asked(goals)}."]
+    told.append("Rounds that are pooled weigh people by how often they are active.")
+    return [*told, f"Asked for: {asked(plan.goals)}."]
 
 
 def better_words(eps: float | None, goals: Goals) -> str:

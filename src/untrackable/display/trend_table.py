@@ -134,7 +134,7 @@ def notes(found: Trends) -> list[str]:
     said = [
         "; ".join(["estimate: unbiased", *beyond, *["behind it, its band"] * bool(found.numbers or found.people)]),
         band_note(found.beta, len(first.rounds), all_values=several),
-        change_note(found.beta, independent=first.independent, all_values=several),
+        change_note(first, all_values=several),
     ]
     if len(first.rounds) > _MOST_ROUNDS:
         said.insert(
@@ -142,7 +142,7 @@ def notes(found: Trends) -> list[str]:
         )
     if found.people is not None:
         said.append(
-            f"people active: the reports of a round over the chance of a turn; {COUNTED}; their bands and changes "
+            f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands and changes "
             "hold together as well; shares and numbers of a round are of the people who were active in it"
         )
     if any(np.isnan(trend.estimates).any() for trend in found.shares):

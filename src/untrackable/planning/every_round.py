@@ -26,7 +26,7 @@ _HALVINGS = 30
 
 
 class EveryRound(NamedTuple):
-    """A mechanism for every round at the plan's eps and delta 1e-6: the standard error of the last round, or why not.
+    """A mechanism for every round, at the plan's eps and delta 1e-6: its error in the last round, or why not.
 
     It is exact, of an answer of the typical share or, where that is not known, of an answer that nobody gives.
     `linked` says whether its reports can be linked by what they say.

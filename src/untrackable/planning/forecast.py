@@ -15,15 +15,13 @@ import numpy as np
 from untrackable.encodings.asked_tables import AskedTables
 from untrackable.errors import NotEstimable
 from untrackable.estimation.spread import Spread
+from untrackable.mechanisms.count_chances import CountChances, count_chances
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.table_spreads import cell_spreads
 from untrackable.mechanisms.wanted_figure import wanted_spread, wanted_statistics
 from untrackable.planning.goals import Goals
-from untrackable.theory.accuracy import Accuracy, count_interval, inner_product_scale
+from untrackable.theory.accuracy import Accuracy, count_interval
 from untrackable.theory.crowd_counts import LARGEST_CROWD, fewest_likely_reports
 from untrackable.theory.turns import survey_variance
 
@@ -91,10 +89,10 @@ class ErrorLaw(ABC):
 class CountLaw(ErrorLaw):
     """The law of a share for which reports are counted: p if the sender holds the value, and else q."""
 
-    def __init__(self, there: float, elsewhere: float, span: float, share: float, statistics: int) -> None:
+    def __init__(self, chances: CountChances, share: float, statistics: int) -> None:
         super().__init__(share, statistics)
-        self._there, self._elsewhere, self._span = there, elsewhere, span
-        self._peak = min(1.0, max(0.0, (0.5 - elsewhere) * span))  # Here the count varies most.
+        self._there, self._elsewhere, self._span, _ = chances
+        self._peak = min(1.0, max(0.0, (0.5 - self._elsewhere) * self._span))  # Here the count varies most.
 
     def noise(self, share: float) -> float:
         """The variance of one report, given who holds the value (exact)."""
@@ -210,18 +208,18 @@ class AnyLaw(ErrorLaw):
 
 def law_of(mechanism: Mechanism, goals: Goals, *, round: int = 1) -> ErrorLaw:
     """The law of the errors of what the goals ask for, in a round of this mechanism; or `Unsuitable`."""
-    base: Local | None = getattr(mechanism, "base", None)
-    if goals.discovered is not None and isinstance(base, Levelled):
-        return FoundLaw(_count_law(base.base, goals), base.levels)
     if goals.want != "frequencies":
         spread = wanted_spread(mechanism, goals.want, values=goals.size, round=round)
         count = wanted_statistics(goals.want, goals.size, simultaneous=goals.simultaneous)
         return SpreadLaw(spread, goals.typical_share(goals.size), count)
     if goals.asked is not None:
         return table_law(mechanism, goals, goals.asked, round=round)
-    if isinstance(base, NoisyInnerProduct) and mechanism.independent and mechanism.rounds_alike:
-        return _count_law(base, goals)
-    return AnyLaw(mechanism, round, goals.typical_share(goals.size), goals.size)
+    share, chances = goals.typical_share(goals.size), count_chances(mechanism)
+    if chances is None:
+        return AnyLaw(mechanism, round, share, goals.size)
+    # The errors of the two values of a bit are the same number.
+    law = CountLaw(chances, share, 1 if chances.is_yes_no or not goals.simultaneous else goals.size)
+    return law if goals.discovered is None else FoundLaw(law, goals.discovered.levels)
 
 
 def table_law(mechanism: Mechanism, goals: Goals, asked: AskedTables, *, round: int = 1) -> SpreadLaw:
@@ -229,19 +227,6 @@ def table_law(mechanism: Mechanism, goals: Goals, asked: AskedTables, *, round: 
     shares = np.array([goals.typical_share(1 << len(bits)) for bits in asked.shown])
     spread = cell_spreads(mechanism, asked.shown, round)
     return SpreadLaw(spread, shares, asked.cells if goals.simultaneous else 1)
-
-
-def _count_law(base: NoisyInnerProduct, goals: Goals) -> CountLaw:
-    # The errors of the two values of a bit are the same number.
-    statistics = goals.size if goals.simultaneous and base.bits > 1 else 1
-    return count_law(base, goals.typical_share(goals.size), statistics)
-
-
-def count_law(base: NoisyInnerProduct, share: float, statistics: int) -> CountLaw:
-    """The law of one value of this base."""
-    there, elsewhere = base.chances()[0], base.answer_for_another()
-    span = (1 << base.width) * inner_product_scale(base.bits, base.largest_loss(), base.width)
-    return CountLaw(there, elsewhere, span, share, statistics)
 
 
 def fewest_reports(people: int, chance: Fraction) -> int:

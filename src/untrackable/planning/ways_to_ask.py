@@ -8,9 +8,10 @@ a sixth.) So it is computed for comparison only.
 
 from typing import NamedTuple
 
+from untrackable.mechanisms.count_chances import base_chances
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.planning.forecast import CountLaw, count_law
+from untrackable.planning.forecast import CountLaw
 from untrackable.planning.goals import Goals
 from untrackable.planning.report_choice import WAYS, best_report, widths
 
@@ -67,8 +68,9 @@ def _divided(goals: Goals) -> Way:
 
 def _one_table(goals: Goals, bits: int, eps: float, statistics: int) -> CountLaw:
     """The law of a cell of a table of so many bits, by a report of its own of the best width."""
-    laws = [
-        count_law(NoisyInnerProduct(bits=bits, eps=eps, width=width), goals.typical_share(1 << bits), statistics)
-        for width in widths(bits, eps)
-    ]
+    share, bases = (
+        goals.typical_share(1 << bits),
+        [NoisyInnerProduct(bits=bits, eps=eps, width=width) for width in widths(bits, eps)],
+    )
+    laws = [CountLaw(found, share, statistics) for base in bases if (found := base_chances(base)) is not None]
     return min(laws, key=lambda law: law.figure_radius(goals))

@@ -135,7 +135,7 @@ def agreed(name: str, said: Any, given: Any) -> Any:
     """The parameter in the file or the one given. The two must not contradict each other."""
     if said is not None and given is not None and said != given:
         told, other = (
-            f"of {each.rounds} rounds and share {each.share}" if isinstance(each, Turns) else repr(each)
+            f"{each.rounds} (share {each.share})" if isinstance(each, Turns) else repr(each)
             for each in (said, given)
         )
         raise ReportFileError(

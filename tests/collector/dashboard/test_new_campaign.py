@@ -299,7 +299,7 @@ def test_any_number_of_a_list(manager: Visitor) -> None:
     made, shown = created(manager, **names, where="pages")
     assert made.encoding == Choices(names=["search", "export to <b>", "share"])
     assert made.turns == Turns(rounds=4, wipes=1)
-    assert "This also holds if the client's stored data is deleted once" in shown
+    assert "The eps also holds if the client's stored data is deleted once" in shown
     plans = html.unescape(manager.post("/new", **fields(manager, people="1e7", **names)).text)
     assert "Ways to ask for the same" in plans
     assert "untrackable plan --choice search --choice 'export to <b>' --choice share --people 10000000" in plans

@@ -24,11 +24,13 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.present import Present
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.sketches import HadamardSketch
 from untrackable.mechanisms.local.string_levels import Levelled
@@ -126,6 +128,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
         question(),
         question(RandomizedResponse(eps=1), Bit()),
         question(SubsetSelection(values=12, eps=1)),
+        question(Present(), Presence()),
         question(about(CHOICES, 1), CHOICES),
         question(about(RECORD, 1), RECORD),
         question(Views.prefixes(bits=4, eps=1)),

@@ -274,4 +274,7 @@ def _sample(campaign: Campaign, people: dict[str, Any], rounds: int) -> str:
     if campaign.turns is None:
         return ""
     active = ActivePeople(*(people[name] for name in ActivePeople._fields))
-    return " ".join(f"{note[:1].upper()}{note[1:]}." for note in active_notes(active, rounds))
+    return " ".join(
+        f"{note[:1].upper()}{note[1:]}."
+        for note in active_notes(active, rounds, shares=campaign.encoding.values > 1)
+    )
