@@ -43,7 +43,7 @@ def turns_campaign(base: Local | None = None, **changes: Any) -> Campaign:
 
 
 def _made(made: Mechanism, guarantee: dict[str, Any], changes: dict[str, Any]) -> Campaign:
-    bits = ((made.capacity or 4) - 1).bit_length()
+    bits = max(1, ((made.capacity or 4) - 1).bit_length())
     given: dict[str, Any] = {
         "question": "How many?",
         "encoding": Bit() if isinstance(made, Bitwise) else IntegerRange(low=0, high=(1 << min(16, bits)) - 1),

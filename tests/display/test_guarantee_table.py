@@ -41,11 +41,12 @@ def test_costs_in_a_crowd_are_upper_bounds() -> None:
     assert "for the collector alone" not in cost_words(campaign())
 
 
-def test_with_turns_there_is_one_cost() -> None:
+def test_turns_cost_one_report() -> None:
     asked = turns_campaign()
     assert costs(asked) == []
-    assert "one report costs" in cost_words(asked)
-    assert observers(asked)[0][1:3] == ("1", "0")
+    assert "all rounds together cost what one report costs" in cost_words(asked)
+    (alone,) = observers(asked)
+    assert alone[:3] == ("The collector, which knows which report is yours", "1", "0")
 
 
 def test_a_campaign_without_end_and_without_delta() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from untrackable.accounting import client_check
+from untrackable.accounting.turn_check import eps_upper, turn_problems
 from untrackable.brackets import Bracket, at_most
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
@@ -53,12 +53,12 @@ def verify(campaign: Campaign) -> Verdict:
 
 def _verify_turns(campaign: Campaign) -> Verdict:
     """One report: its largest loss, in closed form; and the crowd of one round."""
-    problems = list(client_check.problems(campaign))
+    problems = turn_problems(campaign)
     hidden, found = _crowd(campaign)
     throughout = None
     if hidden is not None and campaign.turns is not None and not campaign.turns.wipes:
         throughout = crowd_throughout(campaign)
-    eps = client_check.eps_upper(campaign)
+    eps = eps_upper(campaign)
     nothing = Bracket(0.0, 0.0)
     return Verdict(nothing, nothing, (*problems, *found), Bracket(eps, eps), hidden, throughout)
 
