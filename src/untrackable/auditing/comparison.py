@@ -214,7 +214,7 @@ def _every_round_from(budget: Budget, rounds: int) -> float | None:
     heard = max(1, budget.people // rounds)
 
     def deck_is_better(tenths: int) -> bool:
-        louder = replace(budget, eps=tenths / 10, beta=0.05)
+        louder = replace(budget, eps=tenths / 10)
         deck: Any = CATALOGUE["deck"].for_budget(louder)
         card = NoisyInnerProduct(bits=deck.bits, eps=deck.eps_report, width=deck.width)
         return _error(card, louder, budget.people) < _error(_loudest_report(louder), louder, heard)
