@@ -1,7 +1,7 @@
 """How far published figures will be off, before there is any report: by noise, and by who happens to answer.
 
 A round has about m = n·q/k reports, each of somebody who was drawn whatever they hold. An estimate of a share p has
-the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), and in pooled rounds at most V/m + p(1-p)/m. Its
+the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), in pooled rounds at most V/m + p(1-p)/m. Its
 interval inverts the law of its count. Radii are of the fewest reports that are likely: in 99 of 100 rounds an
 estimate has no larger one.
 """
