@@ -4,7 +4,6 @@ import dataclasses
 import math
 import secrets
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from untrackable import checks

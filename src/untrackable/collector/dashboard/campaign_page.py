@@ -81,7 +81,7 @@ class CampaignPage:
             "schedule": schedule_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
-            "guarantee": guarantee_words(campaign, service.verdict(stored)),
+            "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": guarantee_table.observers(campaign),
             "no_relay": guarantee_table.no_relay_words(campaign),
             "cost_words": guarantee_table.cost_words(campaign),
