@@ -57,8 +57,8 @@ def discover(
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
     nobody shares a level keeps on average; it keeps up to 16 times as many if each has few children. A larger beam
-    finds rarer strings, and takes longer. If only the share `heard` of the people
-    answered (`share_heard`), intervals hold for all who were active, and standard errors count who answered.
+    finds rarer strings, and takes longer. If only the share `heard` of the people answered (`share_heard`),
+    intervals hold for all who were active, and standard errors count who answered.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
