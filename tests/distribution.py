@@ -20,7 +20,6 @@ import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 from tests.collector.samples import campaign
@@ -32,7 +31,6 @@ from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
-from untrackable.theory.attendance import Attendance
 
 ROOT = Path(__file__).parent.parent
 _TOP = ("README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml")
@@ -47,7 +45,7 @@ from untrackable import Campaign, Client, Policy
 
 document, server, *relays = sys.argv[1:]
 asked = Campaign.from_bytes(Path(document).read_bytes())
-policy = Policy(eps=8.0, delta=1e-6, crowd_eps=8.0, recognition=1.0, relays=tuple(relays), pins=(asked.id,))
+policy = Policy(eps=8.0, delta=1e-6, every_round=True, relays=tuple(relays), pins=(asked.id,))
 now = asked.first_round - 1.0
 client = Client(asked, None, policy, folder=Path("mine"), clock=lambda: now)
 client.answer("page 3")
@@ -148,10 +146,9 @@ def _answers_and_sends(python: str, folder: Path, *, sealed: bool = False, serve
     asked = campaign(deck, begin=int(time.time()) - 600, seconds=86_400, rounds=5)
     keys = GatewayKeys().with_list(1, 5)
     if sealed:
-        crowd = CrowdGuarantee(eps=1.0, delta=1e-6, people=2_000)
+        crowd = CrowdGuarantee(eps=1.0, delta=1e-6, reports=2_000)
         gateway = Gateway.from_json(keys.public_list(1))
-        guarantee = replace(asked.guarantee, crowd=crowd, recognition=1.0)
-        asked = replace(asked, guarantee=guarantee, gateway=gateway, attendance=Attendance(Fraction(1)))
+        asked = replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=gateway)
     write_keys(folder / "keys.json", keys)
     (folder / "asked.json").write_bytes(asked.to_bytes())
     opened = open_store(store)

@@ -19,6 +19,7 @@ from tests.collector.servers import process
 from tests.collector.stores.test_faults import stored
 from tests.relay.gateways import relay_process
 from tests.test_deployment import needs_nginx, proxied
+from untrackable.client.membership import GRACE
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.store_address import open_store
@@ -171,13 +172,22 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
     study.at_its_moment()
     assert "through a relay only" in refusal(page, "client.report()")
     assert study.posts == []
-    study.at_its_moment(1000.0)  # A moment that passed is made up for in the same round.
+    study.at_its_moment(GRACE - 1)
     assert study.sent() == "accepted"
     assert study.sent() == "nothing"
     assert study.reports() == 1
     assert [(url, len(body or b"")) for url, body in study.posts] == [(study.relay, SEALED_LENGTH)]
     known = (f"{study.collector}/client/crowd-", study.relay)
     assert all(each.startswith(known) for each in study.asked)
+
+
+def test_a_moment_that_passed_is_not_made_up_for(study: Study) -> None:
+    """A report that leaves with a visit could be told from its time, by a collector that knows who visited."""
+    study.join(study.campaign())
+    study.at_its_moment(GRACE + 1)
+    assert study.sent() == "nothing"
+    assert study.page.evaluate("client.due()") is None
+    assert study.posts == []
 
 
 def test_a_key_that_the_gateway_does_not_have(study: Study) -> None:

@@ -44,7 +44,7 @@ def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch)
         lines,
         (
             "About 1,923 people answer one round: an answer that 5 % of people give, or fewer, is off by at most",
-            "A quarter of the rounds, 13 together: ±0.564 points (upper; standard error 0.17, exact)",
+            "A quarter of the rounds, 13 together: ±0.564 points (upper; standard error 0.184, upper)",
             "All 52 rounds together: ±0.276 points",
             "Can answers be ranked? Yes: two shares that differ by more than 4.5 points in one round",
             "Nobody can follow a person: each sends one report",

@@ -139,7 +139,7 @@ def test_every_unknown_is_solved_to_the_last(asked: dict[str, Any]) -> None:
 
 
 def test_a_plan_goes_no_further_than_the_largest_eps() -> None:
-    asked = {"people": 300_000, "values": 1024, "rounds": 52, "error": 0.02}
+    asked: dict[str, Any] = {"people": 300_000, "values": 1024, "rounds": 52, "error": 0.02}
     found = plan(**asked)
     assert not found.met
     assert found.solved.eps == 4
@@ -154,7 +154,7 @@ def test_a_plan_goes_no_further_than_the_largest_eps() -> None:
 
 
 def test_each_nearest_change_is_enough_and_longer_rounds_come_first() -> None:
-    asked = {"people": 100_000, "values": 1024, "rounds": 52, "eps": 1.5, "error": 0.08}
+    asked: dict[str, Any] = {"people": 100_000, "values": 1024, "rounds": 52, "eps": 1.5, "error": 0.08}
     found = plan(**asked)
     assert not found.met
     assert [change.goal for change in found.changes] == ["rounds", "pooled", "values", "eps", "people"]

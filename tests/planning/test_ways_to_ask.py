@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,6 @@ def test_a_set_is_one_campaign() -> None:
         ({"a": {"values": 2}, "b": {"values": 2}}, {"values": 3}, "values is for one question, not for all"),
     ],
 )
-def test_wrong_sets(questions: dict[str, dict[str, object]], shared: dict[str, int], message: str) -> None:
+def test_wrong_sets(questions: dict[str, dict[str, Any]], shared: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plan_together(questions, people=1000, rounds=12, eps=2, **shared)

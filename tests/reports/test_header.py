@@ -67,9 +67,11 @@ def test_sums_say_it_too_and_nothing_may_contradict_it(tmp_path: Path) -> None:
         write_sums(tmp_path / f"{number}.parquet", Header(DECK, None, turns), round=number, **row)  # type: ignore[arg-type]
     first, second, silent = (tmp_path / f"{number}.parquet" for number in (1, 2, 3))
     assert estimate_files(first).best.turns == SIXTH
-    with pytest.raises(ReportFileError, match=r"with the turns 6 \(share 1\), not with 5 \(share 1\)"):
+    with pytest.raises(
+        ReportFileError, match="with the turns of 6 rounds and share 1, not with those of 5 rounds and share 1"
+    ):
         estimate_files(first, turns=Turns(rounds=5))
-    with pytest.raises(ReportFileError, match=r"2\.parquet: .* with the turns 5 "):
+    with pytest.raises(ReportFileError, match=r"2\.parquet: .* with the turns of 5 rounds"):
         estimate_files([first, second])
     assert estimate_files([silent, first]).best.turns == SIXTH
     assert estimate_files(silent).best.turns is None

@@ -40,6 +40,8 @@ const WINDOW = 300;
 const TRIES = 6;
 /** A report whose time passed while no page was open is sent after a random delay of at most this many seconds. */
 const LATE = 60;
+/** In a crowd, a report counts as late this many seconds after its time, and is not sent: who visited then is known. */
+const GRACE = 30;
 const DAY = 86400;
 const DAYS = 28;
 
@@ -201,9 +203,13 @@ export class Client {
   /** The ledger and the state. A turn whose round is over is forgotten, and a report that was made for it. */
   async #kept(): Promise<[Ledger, State?]> {
     const [ledger, state] = await read(this.#id);
-    const { campaign, sealed, turn } = state ?? {};
-    const round = turn && roundAt(parse(campaign!), this.#options.clock());
-    if (!turn || (sealed ? round == turn : round! <= turn)) return [ledger, state];
+    if (!state?.turn) return [ledger, state];
+    const { sealed, turn } = state;
+    const asked = parse(state.campaign);
+    const now = this.#options.clock();
+    const round = roundAt(asked, now);
+    const late = asked.gateway && !sealed && now > (await sendingTime(asked, state as Turn)) + GRACE;
+    if (!late && (sealed ? round == turn : round <= turn)) return [ledger, state];
     await this.#end(ledger);
     return [ledger];
   }

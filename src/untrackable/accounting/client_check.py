@@ -1,9 +1,6 @@
-"""Checks a campaign's guarantee on a client.
+"""Checks a campaign's guarantee on a client: in closed form with turns, and else by the full engine."""
 
-With turns it is one closed form. If every round is answered, the full engine has to confirm the guarantee.
-"""
-
-from untrackable.accounting.turns_check import problems_of_turns
+from untrackable.accounting.turn_check import turn_problems
 from untrackable.errors import ExtraMissing
 from untrackable.protocol.campaign import Campaign
 
@@ -11,7 +8,7 @@ from untrackable.protocol.campaign import Campaign
 def problems(campaign: Campaign) -> tuple[str, ...]:
     """Why the declared guarantee is stronger than the truth, or cannot be confirmed; nothing if it holds."""
     if campaign.turns is not None:
-        return problems_of_turns(campaign)
+        return turn_problems(campaign)
     try:
         from untrackable.accounting.verification import verify
 

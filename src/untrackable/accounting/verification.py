@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from untrackable.accounting.turns_check import eps_upper, problems_of_turns
+from untrackable.accounting.turn_check import eps_upper, turn_problems
 from untrackable.brackets import Bracket, at_most
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
@@ -53,7 +53,7 @@ def verify(campaign: Campaign) -> Verdict:
 
 def _verify_turns(campaign: Campaign) -> Verdict:
     """One report: its largest loss, in closed form; and the crowd of one round."""
-    problems = list(problems_of_turns(campaign))
+    problems = turn_problems(campaign)
     hidden, found = _crowd(campaign)
     throughout = None
     if hidden is not None and campaign.turns is not None and not campaign.turns.wipes:

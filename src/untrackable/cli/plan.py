@@ -43,7 +43,7 @@ _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "every
 @click.option("--error", type=Amount(), help="Largest error of a published share.")
 @click.option("--largest-eps", type=Amount(), default=4.0, show_default=True, help="Largest eps a plan chooses.")
 @click.option("--pooled", type=Count(), default=1, show_default=True, help="Rounds pooled for one figure.")
-@click.option("--typical", type=float, show_default="0.05, or 0.5 for yes/no", help="Share that errors are of.")
+@click.option("--typical", type=float, show_default="0.05; yes/no 0.5", help="Share that errors are of.")
 @click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
 @click.option("--one-value", is_flag=True, help="The error holds for each answer, not for all at once.")
 @click.option(
@@ -55,7 +55,7 @@ _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "every
 )
 @click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
 @click.option(
-    "--wipes", type=int, default=0, show_default=True, help="Wipes of storage to allow for; 1 for web pages."
+    "--wipes", type=int, default=0, show_default=True, help="Wipes to allow for; 1 for web pages."
 )
 @click.option("--relay", is_flag=True, help="A relay hides who sends which report.")
 @click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that its eps fails.")
@@ -75,7 +75,7 @@ def plan(
     output: ResultOutput,
     **demands: Any,
 ) -> None:
-    r"""Plan a campaign: how far off its figures will be, and what anybody can learn of a person.
+    r"""How far off will figures be, and what can anybody learn?
 
     Each person answers once, in a round that their device draws in secret. Give all but one of --people, --rounds,
     --eps and --error: the one left out is computed. Numbers may be written as 1e6 or 1,000,000.

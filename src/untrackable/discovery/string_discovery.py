@@ -33,7 +33,6 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.intervals import FloatArray, small_beta_radius
 from untrackable.estimation.sampling import with_sampling
-from untrackable.theory.turns import Turns
 
 PassProgress = Callable[[int, int, float], None]
 """Called with the pass, the level (both counted from 1) and how much of the level is done."""
@@ -51,16 +50,15 @@ def discover(
     alpha: float = 0.05,
     leads: int = 10,
     beam: int = BEAM,
-    turns: Turns | None = None,
-    pooled: bool = False,
+    heard: float = 1.0,
     progress: PassProgress | None = None,
 ) -> Discovered:
     """Find the frequent strings that people hold, with no list to choose from.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
     nobody shares a level keeps on average; it keeps up to 16 times as many if each has few children. A larger beam
-    finds rarer strings, and takes longer. With `turns`, those who answered one round, or several `pooled` ones, are
-    a random sample; intervals hold for all who were active, and standard errors count who answered.
+    finds rarer strings, and takes longer. If only the share `heard` of the people answered (`share_heard`),
+    intervals hold for all who were active, and standard errors count who answered.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
@@ -86,7 +84,6 @@ def discover(
         places = _places(encoding, sorted(taken))
         left = entries_without(levels, entries, places, fitted_frequencies(levels, entries, places))
     chosen = _leads(evidence.whole, names, _ancestors(kept), set(accepted), leads)
-    heard = 0.0 if pooled and turns is not None else float(1 if turns is None else turns.chance)
     strings = _measured(encoding, levels, entries, accepted, alpha, heard)
     return Discovered(
         tuple(sorted(strings, key=lambda found: -found.frequency)),

@@ -145,6 +145,7 @@ def _promises(name: str, kinds: list[str], promises: list[Promise]) -> Columns:
         "reports": _floats(each.reports for each in promises),
         "fewest_reports": _counts(each.fewest for each in promises),
         "standard_error": _floats(each.standard_error for each in promises),
+        "standard_error_certainty": _texts(each.certainty for each in promises),
         "error_upper": _floats(each.radius_upper for each in promises),
         "error_of_any_answer_upper": _floats(each.widest_upper for each in promises),
     }

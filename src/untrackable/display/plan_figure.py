@@ -75,7 +75,7 @@ def _draw_rows(panel: SubFigure, title: str, plan: Plan) -> None:
     shares_on(axes, "x")
     marks: list[Any] = [
         Patch(color=BLUE, alpha=0.7, label=f"error, at most (upper), except with probability {plan.goals.beta:g}"),
-        Line2D([], [], color=INK, marker="|", lw=0, ms=10, label=f"standard error ({plan.law.certainty})"),
+        Line2D([], [], color=INK, marker="|", lw=0, ms=10, label="standard error (upper)"),
     ]
     if limit is not None:
         axes.axvline(limit, color=RED, ls="--", lw=1.5)

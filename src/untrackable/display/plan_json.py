@@ -20,7 +20,6 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "goals": _goals(plan.goals),
         "solved": _goals(plan.solved),
         "unknown": plan.unknown,
-        "standard_errors_are": plan.law.certainty,
         "promises": {
             name: as_dict(getattr(plan, name)) for name in ("figure", "one_round", "quarter", "all_rounds")
         },

@@ -9,6 +9,7 @@ from untrackable.display.numbers import number, odds_factor, upper
 from untrackable.planning.every_round import DELTA, EveryRound
 from untrackable.planning.forecast import Promise
 from untrackable.planning.goals import Goals
+from untrackable.planning.longer_looks import longer_looks
 from untrackable.planning.plans import WIPED_DELTA, Plan, gap
 from untrackable.planning.report_choice import DRAW, GROUPS, JOINT
 from untrackable.planning.rounding import counted, rounded_up
@@ -86,7 +87,7 @@ def _short_words(plan: Plan, promise: Promise) -> str:
 
 
 def _standard(plan: Plan, promise: Promise) -> str:
-    exact = plan.law.certainty == "exact"
+    exact = promise.certainty == "exact"
     return f"{_number(100 * promise.standard_error, exact)}, {'exact' if exact else 'upper'}"
 
 
@@ -179,6 +180,13 @@ def details(plan: Plan) -> list[str]:
     )
     if plan.mechanism.shift() is not None:
         told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")
+    looks = longer_looks(plan.solved)
+    if looks and looks[0].rounds > 1:
+        error = _number(100 * looks[0].standard_error)
+        told.append(
+            f"One report about {looks[0].rounds} consecutive rounds would tell each with a standard error of "
+            f"{error} points (upper). Campaigns do not offer that yet."
+        )
     told.append("Rounds that are pooled weigh people by how often they are active.")
     return [*told, f"Asked for: {asked(plan.goals)}."]
 
@@ -236,7 +244,7 @@ def promise_cells(name: str, promise: Promise) -> tuple[str, ...]:
         f"{promise.rounds:,}",
         f"{promise.reports:,.0f}",
         f"{promise.fewest:,}",
-        share_cell(promise.standard_error, ""),
+        share_cell(promise.standard_error, "" if promise.certainty == "exact" else "≤ "),
         share_cell(promise.radius_upper),
         share_cell(promise.widest_upper),
     )
@@ -244,7 +252,7 @@ def promise_cells(name: str, promise: Promise) -> tuple[str, ...]:
 
 def caption(plan: Plan) -> str:
     """What the columns of the table mean."""
-    certainty = {"exact": "exact", "upper": "upper"}.get(plan.law.certainty, "exact")
+    certainty = "of one round exact, of several upper" if plan.law.certainty == "exact" else "upper"
     return (
         "In points (hundredths). reports: on average; fewest: in 99 of 100 cases (exact); standard error "
         f"({certainty}): of {subject(plan.solved).rstrip(',')}, by noise and by who answers; error: of the same, "

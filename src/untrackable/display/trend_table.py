@@ -142,8 +142,8 @@ def notes(found: Trends) -> list[str]:
         )
     if found.people is not None:
         said.append(
-            f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands and changes "
-            "hold together as well; shares and numbers of a round are of the people who were active in it"
+            f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands "
+            "and changes hold together as well; shares and numbers of a round are of those who were active in it"
         )
     if any(np.isnan(trend.estimates).any() for trend in found.shares):
         said.append(NOT_TOLD)

@@ -30,7 +30,6 @@ from untrackable.reports.reader import ReportFile
 from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND
 from untrackable.reports.summing import Ask, Feeds, FileSums, ReadFile, add_file, feeds_of, own_rounds
 from untrackable.reports.table import Source
-from untrackable.theory.turns import Turns
 
 with extra("spark"):
     import pyarrow as pa
@@ -102,7 +101,7 @@ class _Reports:
     def __init__(self, session: SparkSession, paths: Sequence[Source], nonce: str | None) -> None:
         self._nonce = nonce
         self.headers: set[str] = set()
-        self.turns: Turns | None = None
+        self.turns: Any = None
         """In which rounds each person answered once, when the files have been asked."""
         self.sealed: int | None = None
         """How many reports the files say that they hold, if all of them say so."""

@@ -5,7 +5,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from untrackable.theory.turns import Turns
+
 Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+
+
+def share_heard(turns: Turns | None, rounds: int) -> float:
+    """Which share of the people was heard for certain with what is asked: all, those of a round, or 0 if pooled."""
+    if turns is None:
+        return 1.0
+    return float(turns.chance) if rounds == 1 else 0.0
 
 
 def with_sampling(standard_error: Numbers, frequency: Numbers, n: int, heard: float) -> Numbers:

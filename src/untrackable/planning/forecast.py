@@ -1,8 +1,9 @@
 """How far published figures will be off, before there is any report: by noise, and by who happens to answer.
 
 A round has about m = n·q/k reports, each of somebody who was drawn whatever they hold. An estimate of a share p has
-the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), and an interval that inverts the law of its
-count. Radii are of the fewest reports that are likely: in 99 of 100 rounds an estimate has no larger one.
+the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), in pooled rounds at most V/m + p(1-p)/m. Its
+interval inverts the law of its count. Radii are of the fewest reports that are likely: in 99 of 100 rounds an
+estimate has no larger one.
 """
 
 import math
@@ -29,15 +30,22 @@ _SURELY = 3
 """Standard errors above the threshold at which a string is nearly always found."""
 _SETTLED = 4
 """Steps after which the share from which on strings are found no longer changes."""
+_VERY_MANY = 1e300
+"""People of whom any sample is a small part."""
 _BELOW = 2.5
 """Standard deviations below the mean that more than 99 of 100 rounds have, where there are very many people."""
+
+
+Certainty = Literal["exact", "upper", "predicted"]
 
 
 class Promise(NamedTuple):
     """How far figures of so many `rounds` together will be off.
 
     There are `reports` reports on average, and at least `fewest` in 99 of 100 cases (exact). The `standard_error`
-    is of an answer of the typical share, for the average number of reports (exact, or upper as the law says). With
+    is of an answer of the typical share, for the average number of reports, and `certainty` says how well it is
+    known. Of one round it may be exact. Of several it is an upper bound: people may hold another value in another
+    round, so hearing all of them does not mean knowing all values, and the sample counts as one of many more. With
     the fewest reports, errors are at most `radius_upper` for answers of at most the typical share and at most
     `widest_upper` for all, except with probability beta. Of strings, it is the share from which on they are found.
     """
@@ -48,13 +56,14 @@ class Promise(NamedTuple):
     standard_error: float
     radius_upper: float
     widest_upper: float
+    certainty: Certainty
 
 
 class ErrorLaw(ABC):
     """The law of the error of one or several shares, of which the one that is known least well counts."""
 
-    certainty: Literal["exact", "upper", "predicted"] = "exact"
-    """How well the standard error is known."""
+    certainty: Certainty = "exact"
+    """How well the standard error of one round is known."""
 
     def __init__(self, share: float, statistics: int) -> None:
         self.share, self.statistics = share, statistics
@@ -74,11 +83,14 @@ class ErrorLaw(ABC):
         """The promise for so many rounds together, for goals with people and rounds."""
         people, chance = goals.people or 1, min(Fraction(1), goals.turns.chance * rounds)
         average, beta = float(people * chance), goals.beta / self.statistics
-        error = self.standard_error(average, people) if average >= 1 else math.inf
+        others = people if rounds == 1 else _VERY_MANY
+        error = self.standard_error(average, others) if average >= 1 else math.inf
+        certainty: Certainty = "upper" if rounds > 1 and self.certainty == "exact" else self.certainty
         few = fewest_reports(people, chance)
         if not few:
-            return Promise(rounds, average, 0, error, math.inf, math.inf)
-        return Promise(rounds, average, few, error, self.radius(few, beta), self.radius(few, beta, 1.0))
+            return Promise(rounds, average, 0, error, math.inf, math.inf, certainty)
+        widest = self.radius(few, beta, 1.0)
+        return Promise(rounds, average, few, error, self.radius(few, beta), widest, certainty)
 
     def figure_radius(self, goals: Goals) -> float:
         """The radius of a published figure."""

@@ -13,6 +13,7 @@ from untrackable.discovery.string_discovery import BEAM, discover
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
+from untrackable.estimation.sampling import share_heard
 from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
@@ -147,7 +148,6 @@ def discover_files(
             alpha=alpha,
             leads=leads,
             beam=beam,
-            turns=found.turns,
-            pooled=len(found.rounds) > 1,
+            heard=share_heard(found.turns, len(found.rounds)),
             progress=searching,
         )

@@ -134,10 +134,10 @@ def sealed_count(footer: str | None) -> int:
 def agreed(name: str, said: Any, given: Any) -> Any:
     """The parameter in the file or the one given. The two must not contradict each other."""
     if said is not None and given is not None and said != given:
-        told, other = (
-            f"{each.rounds} (share {each.share})" if isinstance(each, Turns) else repr(each)
-            for each in (said, given)
-        )
+        told, other = repr(said), repr(given)
+        if isinstance(said, Turns):
+            told, other = (f"of {each.rounds} rounds and share {each.share}" for each in (said, given))
+            other = f"those {other}"
         raise ReportFileError(
             f"its reports were made with the {name} {told}, not with {other}, as given or as other files say"
         )

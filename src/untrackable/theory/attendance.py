@@ -5,8 +5,6 @@ An observer can use that to tell one person from two, even if the reports themse
 people who answer every round; `theory.turns` is about people who answer once.
 """
 
-from fractions import Fraction
-
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.theory.experiment import Experiment
@@ -34,8 +32,3 @@ def recognition(rounds: int, people: int = AMONG) -> Bracket:
     """
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=1)
     return Bracket.point(1.0 if rounds >= people.bit_length() else (1 << rounds) / people)
-
-
-def answering_once(participation: Fraction, rounds: int) -> Fraction:
-    """The probability of answering at least one of some rounds; goes with `participation` in `Dealt`."""
-    return 1 - (1 - participation) ** rounds

@@ -20,6 +20,7 @@ from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.estimation.active_people import ActivePeople, active_people
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate, Ranked
+from untrackable.estimation.sampling import share_heard
 from untrackable.protocol.campaign import Campaign
 
 MOST_CANDIDATES = 1000
@@ -209,7 +210,7 @@ def _discovered(
     if not add_up(campaign.mechanism, rounds):
         raise Refused(Problem.MALFORMED_REQUEST, "rounds must be one, as sums of this campaign's do not add up")
     sums = merged_sums(StoredSums(store, campaign, rounds), campaign.mechanism.aggregator(rounds[0]))
-    found = discover(encoding, sums, alpha=beta, leads=0, turns=campaign.turns, pooled=len(rounds) > 1)
+    found = discover(encoding, sums, alpha=beta, leads=0, heard=share_heard(campaign.turns, len(rounds)))
     rows = [
         {
             "value": each.string,

@@ -1,7 +1,7 @@
-"""The guarantee of a campaign with turns, recomputed in closed form with the standard library alone.
+"""The guarantee of a campaign with turns, in closed form and with the standard library alone.
 
-Everything that a person ever sends is at most w + 1 reports, where w wipes of storage are allowed, and each has the
-largest log ratio of its mechanism (pure local differential privacy).
+Everything that a person ever sends is at most w + 1 reports, where w wipes of storage are allowed. Each has the
+largest log ratio of its mechanism (pure local differential privacy), so all together have w + 1 times that.
 """
 
 from untrackable.brackets import at_most
@@ -16,8 +16,8 @@ def eps_upper(campaign: Campaign) -> float:
     return campaign.turns.eps_upper(loss)
 
 
-def problems_of_turns(campaign: Campaign) -> tuple[str, ...]:
-    """Why the guarantee of a campaign with turns is stronger than the truth; nothing if it holds."""
+def turn_problems(campaign: Campaign) -> tuple[str, ...]:
+    """Why the declared eps is smaller than the truth; nothing if it holds."""
     found = []
     if not campaign.mechanism.has_room_for(campaign.encoding.values):
         found.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
