@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.rounds import deviation_of
 from untrackable.theory.accuracy import mean_radius
+from untrackable.theory.turns import Turns
 
 CLOSE = 2e-3
 """How much more a plan promises: it looks at some counts only, and adds what the others may be worse by."""
@@ -35,6 +35,6 @@ def widest_radius(found: Estimate, *, simultaneous: bool = False) -> float:
         deviation=None,
         statistics=statistics,
         values=None,
-        participation=Fraction(1, 2),
+        turns=Turns(rounds=2),
     )
     return float(every.radius_of(simultaneous=True).max())

@@ -5,7 +5,6 @@ those of having met an unlucky seed when it was chosen.
 """
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -42,6 +41,7 @@ from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept.rappor import RapporAggregator
+from untrackable.theory.turns import Turns
 
 RR = RandomizedResponse(eps=1.0)
 NIP = NoisyInnerProduct(bits=3, eps=1.0, width=1)
@@ -348,7 +348,7 @@ def test_intervals_of_a_sample_are_clopper_and_pearsons(mechanism: Mechanism, sp
     """Those of a half, times the span, with β/values for all values at once; a bit's two frequencies are one."""
     result = estimate(mechanism.aggregator().add([2, 3] * 50 if values > 1 else [0, 1] * 50), beta=0.01)
     assert (result.n, result.beta) == (100, 0.01)
-    sampled = result.of_everybody(Fraction(1, 2))
+    sampled = result.of_active(Turns(rounds=2))
     for radius, beta in ((sampled.radius, 0.01), (sampled.simultaneous_radius, 0.01 / values)):
         assert np.allclose(radius, span * (0.5 - float(beta_law.ppf(beta / 2, 50, 51))), rtol=1e-6)
     assert np.all(result.radius <= sampled.radius)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from untrackable.cli.attendance_options import margin_option
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,7 +22,13 @@ def crowd_options(command: _Command) -> _Command:
     """Add the options for a relay."""
     options = (
         click.option("--relay", is_flag=True, help="A relay hides who sends which report."),
-        margin_option,
+        click.option(
+            "--margin",
+            type=click.FloatRange(0, 1, max_open=True),
+            default=0.05,
+            show_default=True,
+            help="Share of a crowd that may be missing.",
+        ),
         click.option(
             "--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that the relay's eps fails."
         ),

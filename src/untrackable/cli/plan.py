@@ -54,9 +54,7 @@ _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "every
     help="Publish frequencies, quantiles or mean.",
 )
 @click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
-@click.option(
-    "--wipes", type=int, default=0, show_default=True, help="Wipes to allow for; 1 for web pages."
-)
+@click.option("--wipes", type=int, default=0, show_default=True, help="Wipes to allow for; 1 for web pages.")
 @click.option("--relay", is_flag=True, help="A relay hides who sends which report.")
 @click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that its eps fails.")
 @click.option("--margin", default="1/20", show_default=True, help="Share of people who may be missing.")

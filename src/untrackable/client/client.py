@@ -77,6 +77,9 @@ class Client(Member):
         `newcomer` says whether it really is the first one; somebody who had used it before does not count for
         retention.
         """
+        if self.campaign.encoding.values == 1:  # A campaign that only counts people has no days.
+            self.answer(True)
+            return
         if self.campaign.guarantee.values == "fixed":
             raise CampaignRefused("this campaign is about a value that never changes, and days of use do")
         now = self._now(None)

@@ -1,6 +1,5 @@
 """How often people answer a campaign, and what that alone reveals, in plain words."""
 
-from untrackable.brackets import rounded
 from untrackable.display.percentages import percent
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.attendance import AMONG
@@ -25,14 +24,3 @@ def attendance_words(campaign: Campaign) -> list[str]:
         f"{percent(recognition_upper(AMONG), 'up')} (upper; guessing: {percent(1 / AMONG)}), however people move, "
         "unless more is known of this person than of the others.",
     ]
-
-
-def sample_words(campaign: Campaign, reports: int, rounds: int) -> str:
-    """Who the reports are of, if not everybody answers every round; empty otherwise."""
-    if campaign.turns is None:
-        return ""
-    people = rounded(reports / float(campaign.chance) / rounds, 2, "nearest")
-    return (
-        "Those who answer are a random sample, so shares and intervals are of everybody who was active: about "
-        f"{people:,.0f} people in a round (estimated)."
-    )

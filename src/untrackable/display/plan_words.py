@@ -130,6 +130,11 @@ def ranking(plan: Plan) -> str:
         f"two shares that differ by more than {points(one)} in one round, or by {points(everything)} in all "
         "rounds together, are surely in the right order (upper)"
     )
+    if everything > 1:
+        return "Can answers be ranked? No: even all rounds together tell too little."
+    if one > 1:
+        enough = f"{points(everything)} in all rounds together"
+        told = f"only two shares that differ by more than {enough} are surely in the right order (upper)"
     can = "yes" if one <= typical else "in all rounds together only" if everything <= typical else "no"
     return f"Can answers be ranked? {can[:1].upper()}{can[1:]}: {told}."
 

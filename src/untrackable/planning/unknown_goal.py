@@ -93,7 +93,8 @@ def _inaccurate(error: float, wanted: float, goals: Goals) -> str:
     """That the error would be larger than is wanted; nothing if it is not."""
     if error <= wanted:
         return ""
-    told = f"{100 * rounded_up(error, 3):.3g} points" if error < 1 else "more than 100 points"
     limit = f"{100 * wanted:.3g} points" + (" is asked for" if goals.error else " is the most that says anything")
     sign = "" if goals.discovered is not None else "±"
-    return f"The error would be {sign}{told} (upper), and {sign}{limit}."
+    if error >= 1:
+        return f"Figures would tell nothing, and {sign}{limit}."
+    return f"The error would be {sign}{100 * rounded_up(error, 3):.3g} points (upper), and {sign}{limit}."

@@ -125,5 +125,5 @@ def test_one_turn_has_no_attack(collector: Collector, held: Held) -> None:
     held.go.set()
     text = finished(collector, f"/view/{asked.id}/following")
     assert "Nobody sends two reports, so there is nothing to link (exact)." in text
-    assert "The attack cannot be made on this campaign: nobody sends two reports" in text
+    assert "It cannot be made on this campaign: nobody sends two reports" in text
     assert "It excludes people and does not find them." in text
