@@ -51,11 +51,12 @@ _FORMULAS = [
 def plan_page(plan: Plan, command: list[str], *, together: QuestionSet | None = None) -> str:
     """The page of a plan, or of several questions `together`; `command` makes it again."""
     lead = plan_words.verdict(plan) if together is None else question_set_words.sentences(together)
-    specs = {"people": _people_chart(plan), "rounds": _rounds_chart(plan)}
+    charts = {"people": _people_chart(plan), "rounds": _rounds_chart(plan)}
+    specs = {name: spec for name, spec in charts.items() if spec is not None}
     return chart_page(
         title="What will this campaign tell?" if together is None else "What will these questions tell?",
         lead=lead,
-        pictures=[(name, *caption) for name, caption in _CAPTIONS.items()],
+        pictures=[(name, *caption) for name, caption in _CAPTIONS.items() if name in specs],
         specs=specs,
         tables=_tables(plan, together),
         missing={},
@@ -82,7 +83,8 @@ def _tables(plan: Plan, together: QuestionSet | None) -> list[tuple[Any, ...]]:
     return found
 
 
-def _people_chart(plan: Plan) -> Spec:
+def _people_chart(plan: Plan) -> Spec | None:
+    """The error with fewer or more people; None if none of them would be enough to tell anything."""
     goals, planned = plan.solved, plan.solved.people or 1
     people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _POINTS).round().astype(np.int64))
     rows = [
@@ -94,7 +96,8 @@ def _people_chart(plan: Plan) -> Spec:
     return _chart(rows, [_ONE, _ALL], "people", plan, planned)
 
 
-def _rounds_chart(plan: Plan) -> Spec:
+def _rounds_chart(plan: Plan) -> Spec | None:
+    """The error with fewer or more rounds, in the same way."""
     goals, planned = plan.solved, plan.turns.rounds
     rounds = np.unique(np.geomspace(1, max(4, planned * 4), _POINTS).round().astype(np.int64))
     rows = []
@@ -105,7 +108,9 @@ def _rounds_chart(plan: Plan) -> Spec:
     return _chart(rows, [_ONE], "rounds", plan, planned)
 
 
-def _chart(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, planned: int) -> Spec:
+def _chart(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, planned: int) -> Spec | None:
+    if not rows:
+        return None
     marked = [{"line": _PLAN.name, "x": planned, "y": plan.one_round.radius_upper}]
     key = Key(line_series(names), [_PLAN])
     axes: dict[str, Any] = {
