@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 SET = plan_together({"smokes": {"values": 2}, "<i>age</i>": {"values": 8}}, people=10**6, rounds=12, eps=2.0)
 PAGES = {
     "plan": lambda: plan_page(plan(people=10**6, values=16, rounds=8, eps=1.0), ["plan", "x=</script><b>"]),
-    "not met": lambda: plan_page(plan(people=100, values=2, rounds=9, eps=0.1, error=0.001), ["plan"]),
+    "not met": lambda: plan_page(plan(people=10_000, values=2, rounds=9, eps=0.5, error=0.001), ["plan"]),
     "together": lambda: plan_page(SET.plan, ["plan", "--together", "q.toml"], together=SET),
 }
 
@@ -36,3 +36,9 @@ def test_pages_load(browser: Browser, name: str, width: int, scheme: str, tmp_pa
     assert ("Not met." in text) == (name == "not met")
     assert ("<i>age</i>" in text) == (name == "together")
     page.close()
+
+
+def test_charts_in_which_nothing_could_be_drawn_are_left_out() -> None:
+    page = plan_page(plan(people=100, values=2, rounds=9, eps=0.1, error=0.001), ["plan"])
+    assert "Not met." in page
+    assert "The error by rounds" not in page

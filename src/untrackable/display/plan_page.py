@@ -118,7 +118,7 @@ def _chart(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, pla
             "x:Q",
             title=x,
             scale=alt.Scale(type="log", nice=False, padding=8),
-            axis=alt.Axis(format="~s", tickCount=6),
+            axis=alt.Axis(format="~s", tickCount=6, labelBound=True),
         ),
         "y": alt.Y(
             "y:Q", title="error, at most", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
