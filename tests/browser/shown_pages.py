@@ -166,7 +166,7 @@ def sign_in(page: Page, found: Shown) -> None:
 
 def _following(page: Page, found: Shown) -> None:
     page.goto(f"{found.server}/view/{found.campaign}/following")
-    page.wait_for_selector("svg.following", timeout=120_000)
+    page.wait_for_selector("text=The rest of this campaign's audit", timeout=120_000)
 
 
 def _new(page: Page, found: Shown) -> None:
@@ -182,6 +182,7 @@ def _new_record(page: Page, found: Shown) -> None:
     page.check("[value=record]")
     page.fill("#attributes", "system: Android, iOS, other\ndark mode: yes/no\nstart: 50ms:20s:4:log")
     page.fill("#people", "10,000,000")
+    page.click("details.more summary")
     page.fill("#wipes", "1")
     page.wait_for_selector("#plans:not([aria-busy]) #results strong", timeout=120_000)
 
