@@ -1,20 +1,25 @@
-"""The client's accounting beside the engine's, and its start beside that of the engine."""
+"""The client's check of a campaign beside the engine's, and its start beside that of the engine."""
 
 from collections.abc import Iterator
 from functools import partial
 
 from benchmarks.shared.clocks import command_seconds, timed
 from benchmarks.shared.measurements import Comparison, Row
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.theory.experiment import Experiment
-from untrackable.theory.integer_losses import composed
+from untrackable import Campaign, Deck, Fresh, Guarantee, IntegerRange, NoisyInnerProduct
+from untrackable.accounting.client_check import problems
+from untrackable.accounting.verification import verify
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.theory.turns import Turns
 
 ENGINE = "the full engine"
-COMPOSED = Comparison(work="Delta of several decks, by the client's accounting", peer=ENGINE, unit="times as fast")
-ABOVE = Comparison(work="The delta that it finds", peer="the engine's lower end", unit="times as large (upper)")
+CHECKED = Comparison(
+    work="A campaign with turns, checked by a client",
+    peer=f"{ENGINE}, if every round is answered",
+    unit="times as fast",
+)
 STARTED = Comparison(work="Start of a client", peer="`import numpy`", unit="times as long")
 STARTED_BESIDE_ENGINE = Comparison(work="Start of a client", peer=f"start of {ENGINE}", unit="times as long")
-COMPARISONS = (COMPOSED, ABOVE, STARTED, STARTED_BESIDE_ENGINE)
+COMPARISONS = (CHECKED, STARTED, STARTED_BESIDE_ENGINE)
 _STARTS = {
     "numpy": "import numpy",
     "client": "import untrackable.client.client",
@@ -23,17 +28,18 @@ _STARTS = {
 
 
 def measure(*, small: bool = False) -> Iterator[Row]:
-    """Decks of different sizes are composed; starts are the shortest of five."""
-    decks = [Deck.for_budget(bits=6, slots=100 + 10 * i, eps=0.3, delta=1e-7) for i in range(2 if small else 10)]
-    _by_client(decks[:1], 0.1)
-    for count in (1, len(decks)):
-        eps, some = 0.3 * count**0.5, decks[:count]
-        client, found = timed(partial(_by_client, some, eps))
-        engine, bracket = timed(
-            lambda d=some, e=eps: Experiment([(x.base.privacy_factor(), x.slots) for x in d]).delta(e)  # type: ignore[misc]
+    """The same question is asked once, and in every round; starts are the shortest of five."""
+    for rounds in (2, 3) if small else (52, 365):
+        once = _campaign(
+            Fresh(NoisyInnerProduct(bits=6, eps=1.0)), Guarantee(eps=1.0), rounds, Turns(rounds=rounds)
         )
-        yield COMPOSED.row(engine / client, f"{count} deck{'s' * (count > 1)}")
-        yield ABOVE.row(found / bracket.lower, f"{count} deck{'s' * (count > 1)}")
+        deck = Deck.for_budget(bits=6, slots=rounds, eps=1.0, delta=1e-6)
+        often = _campaign(deck, Guarantee(eps=1.0, delta=1e-6), rounds)
+        client, found = timed(partial(problems, once))
+        engine, verdict = timed(partial(verify, often))
+        if found or not verdict.holds:
+            raise AssertionError("both campaigns keep what they declare")
+        yield CHECKED.row(engine / client, f"{rounds} rounds")
     seconds = {
         name: min(command_seconds("-c", script) for _ in range(1 if small else 5))
         for name, script in _STARTS.items()
@@ -42,5 +48,14 @@ def measure(*, small: bool = False) -> Iterator[Row]:
     yield STARTED_BESIDE_ENGINE.row(seconds["client"] / seconds["engine"])
 
 
-def _by_client(decks: list[Deck], eps: float) -> float:
-    return composed((deck.base.integer_loss() ** deck.slots for deck in decks), eps / 512).delta(eps)
+def _campaign(mechanism: Mechanism, guarantee: Guarantee, rounds: int, turns: Turns | None = None) -> Campaign:
+    return Campaign(
+        question="How many?",
+        encoding=IntegerRange(low=0, high=63),
+        mechanism=mechanism,
+        first_round=0,
+        round_seconds=86_400,
+        rounds=rounds,
+        guarantee=guarantee,
+        turns=turns,
+    )

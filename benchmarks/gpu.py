@@ -22,7 +22,6 @@ import numpy as np
 from benchmarks.shared.clocks import fastest, timed
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, Rappor, discover
-from untrackable.auditing.attendance_attack import match_by_attendance
 from untrackable.auditing.link_attack import link
 from untrackable.errors import UntrackableError
 from untrackable.kernels import counting, parity, transform
@@ -30,7 +29,6 @@ from untrackable.kernels.cuda import device, gpu_counting, gpu_parity, gpu_trans
 from untrackable.kernels.engine import running_on
 from untrackable.reports.file_answers import estimate_files
 from untrackable.reports.writer import write_reports
-from untrackable.theory.attendance import Attendance
 
 CANDIDATES, REPORTS, SAMPLE, PEOPLE = 100_000, 100_000_000, 1_000_000, 100_000
 OPERATIONS, POPCOUNTS = 64, 16
@@ -85,12 +83,10 @@ DIRECT_LIMIT = Comparison(
 ESTIMATED = Comparison(work="`estimate_files` with 100,000 candidates", peer=PROCESSOR, unit=FASTER)
 LINKED = Comparison(work="`link`, RAPPOR, 10 reports from each place", peer=PROCESSOR, unit=FASTER)
 LINKED_SECONDS = Comparison(work="`link`, RAPPOR, 10 reports from each place", unit="s")
-MATCHED = Comparison(work="`match_by_attendance`, 365 rounds", peer=PROCESSOR, unit=FASTER)
-MATCHED_SECONDS = Comparison(work="`match_by_attendance`, 365 rounds", unit="s")
 DISCOVERED = Comparison(work="`discover`, 8 hexadecimal digits", peer=PROCESSOR, unit=FASTER)
 COMPARISONS = (
     PASSES, RFFT, *TRANSFORMED.values(), *COUNTED.values(), *SCANNED.values(), LIMIT, DIRECT_LIMIT, ESTIMATED,
-    LINKED, LINKED_SECONDS, MATCHED, MATCHED_SECONDS, DISCOVERED,
+    LINKED, LINKED_SECONDS, DISCOVERED,
 )  # fmt: skip
 
 
@@ -248,22 +244,17 @@ def estimates(_: Any) -> Iterator[Row]:
 
 
 def linking(_: Any) -> Iterator[Row]:
-    """Two attacks with all pairs of people; the processor matches a tenth of the people, 1 % of the pairs.
+    """An attack with all pairs of people; the processor matches a tenth of the people, 1 % of the pairs.
 
     The larger one comes first, so that both start with kernels that are compiled already.
     """
     rappor, fewer = Rappor.preset("paper"), PEOPLE // 10
-    attendance, size = Attendance(), f"{fewer:,} × {fewer:,} people"
-    for made, alone, attack in (
-        (LINKED, LINKED_SECONDS, lambda n, **more: link(rappor, people=n, **more)),
-        (MATCHED, MATCHED_SECONDS, lambda n, **more: match_by_attendance(attendance, rounds=365, people=n, **more)),
-    ):
-        taken, _found = timed(lambda a=attack: a(PEOPLE, engine="cuda"))  # type: ignore[misc]
-        here, found = timed(lambda a=attack: a(fewer, engine="cuda"))  # type: ignore[misc]
-        local, expected = timed(lambda a=attack: a(fewer))  # type: ignore[misc]
-        check(found == expected)
-        yield made.row(local / here, size)
-        yield alone.row(taken, f"{PEOPLE:,} × {PEOPLE:,} people")
+    taken, _found = timed(lambda: link(rappor, people=PEOPLE, engine="cuda"))
+    here, found = timed(lambda: link(rappor, people=fewer, engine="cuda"))
+    local, expected = timed(lambda: link(rappor, people=fewer))
+    check(found == expected)
+    yield LINKED.row(local / here, f"{fewer:,} × {fewer:,} people")
+    yield LINKED_SECONDS.row(taken, f"{PEOPLE:,} × {PEOPLE:,} people")
 
 
 def searching(_: Any) -> Iterator[Row]:

@@ -2,7 +2,6 @@
 
 For kept places, one BLAS product of the same shape (people × places by places × people) for each number of ones.
 For stored executions, sorting as many random words as there are pairs, as patterns have to be told apart.
-For attendance, one product in single precision (people × rounds by rounds × people).
 """
 
 from collections.abc import Iterator
@@ -12,11 +11,9 @@ import numpy as np
 from benchmarks.shared.clocks import fastest, taken_apart
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import InnerProduct, Rappor
-from untrackable.auditing.attendance_attack import attend, attendance_scores
 from untrackable.auditing.link_attack import link
-from untrackable.theory.attendance import Attendance
 
-REPORTS, PLACES, ROUNDS = 10, 128, 365
+REPORTS, PLACES = 10, 128
 RAPPOR = Comparison(
     work="Scores of all pairs of people by their RAPPOR reports",
     peer="the matrix products alone",
@@ -25,16 +22,13 @@ RAPPOR = Comparison(
 STORED = Comparison(
     work="Scores of all pairs by stored reports that they share", peer="sorting as many words", unit="times as long"
 )
-ATTENDED = Comparison(
-    work="Scores of all pairs by the rounds they answered", peer="the matrix product alone", unit="times as long"
-)
 WHOLE = Comparison(work="`link` of RAPPOR, all of it", unit="s")
 PEAK = Comparison(work="Peak memory of that", unit="GiB")
-COMPARISONS = (RAPPOR, STORED, ATTENDED, WHOLE, PEAK)
+COMPARISONS = (RAPPOR, STORED, WHOLE, PEAK)
 
 
 def measure(*, small: bool = False) -> Iterator[Row]:
-    """Three kinds of scores, and one attack from start to end."""
+    """Two kinds of scores, and one attack from start to end."""
     people = 50 if small else 1000
     size = f"{people:,} × {people:,} people"
     rappor = Rappor.preset("paper")
@@ -48,12 +42,6 @@ def measure(*, small: bool = False) -> Iterator[Row]:
     ours = fastest(lambda: rnip.link_scores(drawn[:, :REPORTS], drawn[:, REPORTS:], 0))
     words = np.random.default_rng(2).integers(0, 1 << 62, size=people * people)
     yield STORED.row(ours / fastest(lambda: np.sort(words)), size)
-
-    attendance = Attendance()
-    home, work = attend(attendance, ROUNDS, people, np.random.default_rng(3))
-    ours = fastest(lambda: attendance_scores(home, work, attendance))
-    here, there = home.astype(np.float32), work.astype(np.float32)
-    yield ATTENDED.row(ours / fastest(lambda: here @ there.T), f"{size}, {ROUNDS} rounds")
 
     for number in (people, 10 * people):
         found = taken_apart(_link, number, times=1, small=small)

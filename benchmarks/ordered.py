@@ -19,9 +19,8 @@ from untrackable.estimation.ordered_values import NumberEdges
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wanted_figure import Want, wanted_error
+from untrackable.mechanisms.wanted_figure import Want, wanted_spread
 from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 BUDGET: dict[str, Any] = {"slots": 12, "eps": 2.0, "delta": 1e-6}
 QUANTILES = (0.5, 0.95)
@@ -59,16 +58,7 @@ def held(people: int, seed: int) -> NDArray[np.float64]:
 
 def promised(mechanism: Mechanism, want: Want, buckets: int, people: int) -> float:
     """The error that a plan promises."""
-    return wanted_error(
-        mechanism,
-        want,
-        values=buckets,
-        rounds=[1],
-        reports=people,
-        beta=0.05,
-        participation=EVERY_ROUND,
-        simultaneous=False,
-    ).radius
+    return float(np.max(wanted_spread(mechanism, want, values=buckets).radius(people, 0.05)))
 
 
 def measured(

@@ -20,19 +20,18 @@ import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 from tests.collector.samples import campaign
 from tests.collector.servers import process
 from tests.relay.gateways import relay_process
-from untrackable import Deck, __version__
+from untrackable import Fresh, Guarantee, NoisyInnerProduct, __version__
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
 ROOT = Path(__file__).parent.parent
 _TOP = ("README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml")
@@ -47,7 +46,7 @@ from untrackable import Campaign, Client, Policy
 
 document, server, *relays = sys.argv[1:]
 asked = Campaign.from_bytes(Path(document).read_bytes())
-policy = Policy(eps=8.0, delta=1e-6, crowd_eps=8.0, recognition=1.0, relays=tuple(relays), pins=(asked.id,))
+policy = Policy(eps=2.0, relays=tuple(relays), pins=(asked.id,))
 now = asked.first_round - 1.0
 client = Client(asked, None, policy, folder=Path("mine"), clock=lambda: now)
 client.answer("page 3")
@@ -144,14 +143,19 @@ def _answers_and_sends(python: str, folder: Path, *, sealed: bool = False, serve
 
     Otherwise the collector and the relay are of this environment.
     """
-    deck, store = Deck(bits=4, slots=5, eps_report=1.2), f"sqlite:///{folder}/store.db"
-    asked = campaign(deck, begin=int(time.time()) - 600, seconds=86_400, rounds=5)
-    keys = GatewayKeys().with_list(1, 5)
+    asked = campaign(
+        Fresh(NoisyInnerProduct(bits=4, eps=2.0)),
+        begin=int(time.time()) - 600,
+        seconds=86_400,
+        rounds=1,
+        guarantee=Guarantee(eps=2.0),
+        turns=Turns(rounds=1),
+    )
+    store, keys = f"sqlite:///{folder}/store.db", GatewayKeys().with_list(1, 1)
     if sealed:
-        crowd = CrowdGuarantee(eps=1.0, delta=1e-6, people=2_000)
+        crowd = CrowdGuarantee(eps=1.0, delta=1e-6, reports=2_000)
         gateway = Gateway.from_json(keys.public_list(1))
-        guarantee = replace(asked.guarantee, crowd=crowd, recognition=1.0)
-        asked = replace(asked, guarantee=guarantee, gateway=gateway, attendance=Attendance(Fraction(1)))
+        asked = replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=gateway)
     write_keys(folder / "keys.json", keys)
     (folder / "asked.json").write_bytes(asked.to_bytes())
     opened = open_store(store)

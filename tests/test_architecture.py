@@ -33,13 +33,13 @@ USES: dict[str, set[str]] = {
     "protocol": {"theory", "estimation", "mechanisms", "encodings", "oblivious"},
     "accounting": {"theory", "mechanisms", "protocol"},
     "client": {"theory", "mechanisms", "encodings", "protocol", "accounting", "oblivious"},
-    "discovery": {"kernels", "estimation", "mechanisms", "encodings"},
+    "discovery": {"kernels", "theory", "estimation", "mechanisms", "encodings"},
     "answers": {"theory", "estimation", "mechanisms", "encodings"},
-    "engines": {"mechanisms", "encodings", "answers", "reports", "auditing"},
+    "engines": {"theory", "mechanisms", "encodings", "answers", "reports", "auditing"},
     "reports": {"kernels", "theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
     "auditing": {"kernels", "theory", "mechanisms", "reports"},
-    "planning": {"theory", "mechanisms", "encodings", "protocol", "accounting"},
+    "planning": {"theory", "estimation", "mechanisms", "encodings", "protocol"},
     "paper": {"kernels", "theory", "mechanisms", "display"},
     "display": {
         "theory", "estimation", "protocol", "discovery", "answers", "reports", "rappor_decode", "auditing",
@@ -51,7 +51,7 @@ USES: dict[str, set[str]] = {
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
-        "accounting", "oblivious",
+        "oblivious",
     },
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",

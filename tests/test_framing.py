@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.client.samples import DAY, START, Clock, Server, client, round_of, send
 from untrackable import estimate_files, framing
 from untrackable.collector.rounds.round_export import export_round
 from untrackable.collector.stores.records import Round
@@ -24,7 +23,6 @@ from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.registry import from_json
 from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign
-from untrackable.reports.sums_file import read_sums
 
 OLD = Path(__file__).parent / "version_0_1"
 FRAMES = json.loads((OLD / "frames.json").read_text(encoding="utf-8"))
@@ -152,28 +150,6 @@ def test_each_refusal_says_what_to_do() -> None:
 # --- whole folders and stores of version 0.1 --------------------------------------------------------------------
 
 
-def test_an_old_client_folder_goes_on(tmp_path: Path) -> None:
-    """Copied here, so the rounds that may have been answered elsewhere are not answered again; later ones are."""
-    known = json.loads((OLD / "client.json").read_text(encoding="utf-8"))
-    asked = Campaign.from_bytes(known["campaign"].encode())
-    folder = tmp_path / "c"
-    shutil.copytree(OLD / "client", folder)
-    folder.chmod(0o700)
-    for file in folder.iterdir():
-        file.chmod(0o600)
-    clock, server = Clock(START + 2 * DAY - 0.5), Server()
-    someone = client(folder, asked, clock)
-    for round in (2, 3, 4):
-        clock.late_in(round)
-        send(someone, server, clock)
-    assert [round_of(body) for body in server.bodies] == [3, 4]
-    assert [round_of(bytes.fromhex(body)) for body in known["sent"]] == [1, 2]
-    clock.late_in(4)
-    someone.answer(1)
-    clock.late_in(5)
-    assert send(client(folder, asked, clock), server, clock) == "ACCEPTED"
-
-
 def test_an_old_collector_s_store_opens_and_its_rounds_are_estimated(tmp_path: Path) -> None:
     known = json.loads((OLD / "collector.json").read_text(encoding="utf-8"))
     shutil.copy(OLD / "collector.db", tmp_path / "c.db")
@@ -194,8 +170,6 @@ def test_an_old_collector_s_store_opens_and_its_rounds_are_estimated(tmp_path: P
         export_round(store, known["id"], 1, tmp_path / "again.parquet")
     finally:
         store.close()
-    assert read_sums(OLD / "round-1.parquet").participation is None
-    assert read_sums(tmp_path / "again.parquet").participation == 1, "the campaign says it"
     for path in (OLD / "round-1.parquet", tmp_path / "again.parquet"):
         (alone,) = estimate_files(path).rounds.values()
         assert alone.frequencies.tolist() == known["frequencies"][: alone.frequencies.size]

@@ -1,4 +1,4 @@
-"""What a population that is asked once a day needs, computed from what one report was measured to cost."""
+"""What a population needs if a round is a day, computed from what one report was measured to cost."""
 
 from benchmarks.shared.measurements import Comparison, Measured
 from untrackable.oblivious.sealing import SEALED_ANSWER_LENGTH, SEALED_LENGTH
@@ -17,7 +17,7 @@ HEADERS = 500
 """Bytes of HTTP, TLS and TCP of a request and its answer on an open connection, roughly."""
 DAY = 86_400
 TITLES = (
-    "people", "participation", "reports a second", "cores", "cores, sealed", "store, GiB", "wire, GiB a day",
+    "people", "rounds", "reports a second", "cores", "cores, sealed", "store, GiB", "wire, GiB a day",
     "adding up, core hours",
 )  # fmt: skip
 
@@ -27,8 +27,8 @@ def needs(measured: Measured) -> list[tuple[str, ...]]:
     cost = {row.comparison: row.value for row in measured.rows}
     rows = []
     for people, exponent in ((10**6, 6), (10**8, 8), (10**9, 9)):
-        for participation, share in ((1.0, "1"), (0.05, "1/20")):
-            daily = people * participation
+        for rounds in (1, 20):
+            daily = people / rounds
             second = PEAK * daily / DAY
             found = (
                 *(second * cost[each] / 1e6 / BUSY for each in (DIRECT, SEALED)),
@@ -36,7 +36,7 @@ def needs(measured: Measured) -> list[tuple[str, ...]]:
                 daily * (SEALED_LENGTH + SEALED_ANSWER_LENGTH + HEADERS) / 2**30,
                 daily * cost[SUMMED] / 3.6e9,
             )
-            rows.append((f"10^{exponent}", share, f"{second:,.0f}", *(_shown(each) for each in found)))
+            rows.append((f"10^{exponent}", str(rounds), f"{second:,.0f}", *(_shown(each) for each in found)))
     return rows
 
 

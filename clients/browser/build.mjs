@@ -1,6 +1,6 @@
 /**
- * Builds the client, and the chunks that it loads to join a campaign, for a crowd, and for views of values: the files
- * that the collector serves, whose names contain digests; or with `--package` those of the npm package, with types.
+ * Builds the client, and the chunks that it loads for a crowd, and for views of values: the files that the collector
+ * serves, whose names contain digests; or with `--package` those of the npm package, with types.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -39,7 +39,7 @@ const client = chunks =>
       {
         name: "chunks",
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.\/(joining|crowd|views)\.js$/ }, ({ kind, path }) =>
+          onResolve({ filter: /^\.\/(crowd|views)\.js$/ }, ({ kind, path }) =>
             kind == "dynamic-import" ? { path: `./${chunks[path.slice(2, -3)][0]}`, external: true } : null,
           ),
       },
@@ -53,7 +53,7 @@ function fill(folder, files) {
 }
 
 const parts = Object.fromEntries(
-  await Promise.all(["joining", "crowd", "views"].map(async what => [what, await text(`src/${what}.ts`)])),
+  await Promise.all(["crowd", "views"].map(async what => [what, await text(`src/${what}.ts`)])),
 );
 const chunks = made => Object.fromEntries(Object.entries(parts).map(([what, part]) => [what, made(what, part)]));
 if (process.argv[2] == "--package") {

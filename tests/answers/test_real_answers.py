@@ -58,8 +58,8 @@ def check_shares(found: list[Estimate], truth: NDArray[np.float64]) -> NDArray[n
     together = np.array([estimate.simultaneous_radius for estimate in found])
     assert np.all((np.abs(errors) > alone).sum(axis=0) <= most_misses())
     assert np.any(np.abs(errors) > together, axis=1).sum() <= most_misses()
-    check_width(alone[0], errors)
-    check_width(together[0], errors, together=truth.size)
+    check_width(alone[0], errors, by="Poisson")
+    check_width(together[0], errors, together=truth.size, by="Poisson")
     said = np.sqrt(np.mean([estimate.standard_error**2 for estimate in found], axis=0))
     check_width(np.sqrt(2 * np.log(2 / BETA)) * said, errors)
     return errors
@@ -86,7 +86,7 @@ def check_campaign(made: Any, encoding: Any, *tables: NDArray[np.float64]) -> No
     assert missed.sum() <= most_misses(beta=accuracy.beta)
     worst = max(tables, key=lambda table: float(table.var(axis=0).mean()))
     tight = accuracy.error_upper * (1.0 if len(tables) == 1 else 0.9)
-    check_promise(tight, worst, beta=accuracy.beta, together=errors.shape[1])
+    check_promise(tight, worst, beta=accuracy.beta, together=errors.shape[1], by="Poisson")
 
 
 @cache

@@ -1,17 +1,20 @@
 """Tables of parts of a value: unbiased, within their radii, consistent with each other."""
 
-from fractions import Fraction
+import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from untrackable import Deck, Fresh
 from untrackable.answers.question import Question
-from untrackable.answers.trend import at_beta
+from untrackable.answers.table_estimate import CellSpreads
 from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
 from untrackable.estimation.aggregators import Estimate
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.views import Views
+from untrackable.theory.turns import Turns
 
 FEATURES = Choices(names=[f"feature {i}" for i in range(6)])
 PERSON = Record(attributes={"system": Categories(names=["linux", "mac", "windows"]), "dark": Bit(), "new": Bit()})
@@ -97,29 +100,29 @@ def test_tables_agree_where_they_show_the_same() -> None:
     assert alone.frequencies[0] == pytest.approx(linux)
 
 
-def test_participation_widens_the_error_and_not_the_shares() -> None:
+def test_turns_widen_the_error_and_not_the_shares() -> None:
     held = np.zeros(PEOPLE, dtype=np.uint64) + 5
     mechanism = fresh(FEATURES)
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(held, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
     all_of_them, some = (
-        Question(mechanism, FEATURES, participation=share).estimate(sums, 0.05) for share in (1, Fraction(1, 9))
+        Question(mechanism, FEATURES, turns=turns).estimate(sums, 0.05) for turns in (None, Turns(rounds=9))
     )
     assert np.array_equal(all_of_them.frequencies, some.frequencies)
     assert np.all(some.standard_error >= all_of_them.standard_error)
 
 
-@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1)])
-def test_another_beta_keeps_the_smaller_bound(share: Fraction) -> None:
+@pytest.mark.parametrize("turns", [Turns(rounds=2), None])
+def test_another_beta_keeps_the_smaller_bound(turns: Turns | None) -> None:
     """Reports about one of six names vary far less than they span, at another beta and by round as well."""
     mechanism = fresh(FEATURES, eps=0.5)
-    question = Question(mechanism, FEATURES, participation=share)
+    question = Question(mechanism, FEATURES, turns=turns)
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(np.arange(PEOPLE) % 64, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
     wide, narrow = question.estimate(sums, 0.3), question.estimate(sums, 0.01)
-    found = at_beta(wide, 0.01)
+    found = replace(wide, beta=0.01)
     for name in ("radius", "simultaneous_radius"):
         np.testing.assert_allclose(getattr(found, name), getattr(narrow, name), rtol=0.01)
     one_name = wide.spread.of(2.0 * np.eye(6)[3])
@@ -139,3 +142,34 @@ def test_what_does_not_fit_is_refused() -> None:
     sums = whole.aggregator().add([2])
     with pytest.raises(ValueError, match="not about the tables"):
         Question(whole, FEATURES).estimate(sums, 0.05)
+
+
+def test_cells_are_within_1_3_times_the_normal_radius() -> None:
+    """For loud and quiet reports of one bit each: a cell by itself, and all cells at once. Bernstein's had 1.4."""
+    encodings: list[Encoding] = [
+        FEATURES,
+        PERSON,
+        Record(attributes={name: Categories(names=[f"{name} {i}" for i in range(16)]) for name in "ab"}),
+    ]
+    for encoding in encodings:
+        assert encoding.asked is not None
+        for eps in (0.1, 1.0, 2.0, 4.0, 8.0):
+            views = Views(bits=encoding.bits, views=encoding.asked.views, eps=eps)
+            for table in encoding.asked.tables:
+                bits = table.cells[0].bits
+                (law,) = views.entry_laws((bits,))
+                for share, together in itertools.product((0.0, 0.05, 0.2, 0.5), (1, len(table.cells))):
+                    found = Estimate(
+                        np.array([share]),
+                        100_000,
+                        0.05 / together,
+                        np.zeros(1),
+                        span=np.array([law.span]),
+                        spread=CellSpreads([law.spread]),
+                    )
+                    lower, upper = found.ends()
+                    variance = share * law.held + (1 - share) * law.elsewhere  # The same for all other entries.
+                    normal = norm.isf(found.beta / 2) * np.sqrt(variance / found.n)
+                    # The part outside [0, 1] is cut off.
+                    assert min(normal, 1 - share) <= upper[0] - share < 1.3 * normal
+                    assert min(normal, share) <= share - lower[0] < 1.3 * normal

@@ -6,9 +6,11 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from untrackable import Bitwise, Deck, Fresh, Memoized, NoisyInnerProduct, Rappor, audit, compare
+from untrackable.auditing import comparison
 from untrackable.auditing.mechanism_audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
@@ -171,7 +173,7 @@ def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
     assert told[0] == 0.0
     assert told == sorted(told)
     assert told[-1] < 1
-    assert {row.name for row in found.rows} | set(found.left_out) == set(CATALOGUE)
+    assert {row.name for row in found.rows} | set(found.left_out) == {*CATALOGUE, "one turn"}
     assert set(found.left_out) == {"fixed-vector-fresh"} | (
         {"one-change", "votes", "bitwise"} if values == 16 else set()
     )
@@ -182,7 +184,8 @@ def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
     ranked = [round(row.recognised.upper, 6) for row in found.rows]
     assert ranked == sorted(ranked)
     names = [row.name for row in found.rows]
-    assert {"deck", "fading"} <= set(names[:6])
+    assert names[0] == "one turn"
+    assert {"deck", "fading"} <= set(names[:7])
     assert names.index("rappor") > names.index("deck")
     page = comparison_page(found, ["compare"])
     assert page.count("<tr>") >= len(found.rows)
@@ -196,81 +199,78 @@ def test_attendance_of_those_who_answer_every_round() -> None:
     assert found.attended.with_reports.upper == 1.0
     assert found.attended.matched is not None
     assert found.attended.matched.alone.sampled > 0.99
-    assert [stay.persistence for stay in found.attended.longer] == [7]
-    assert found.attended.worst.persistence == 1
-    assert "an attack matched 100 % of 1,000 people (sampled)" in audit_words.verdict(found)[1]
-
-
-def test_attendance_of_those_who_answer_one_round_in_twenty() -> None:
-    """The figures of a year of daily rounds, as they stand in the notes on attendance."""
-    deck = Deck(bits=10, slots=365, eps_report=0.0737)
-    found = audit(deck, rounds=365, participation="1/20", reports=10)
-    told = found.attended
-    assert 0.0018 < told.alone.lower <= told.alone.upper < 0.0019
-    assert told.with_reports == told.alone
-    assert told.advantage.upper == pytest.approx(0.204, abs=1e-3)
-    assert [stay.persistence for stay in told.longer] == [7, 30]
-    assert [stay.recognised.upper for stay in told.longer] == pytest.approx([0.020, 0.179], abs=1e-3)
-    assert told.worst.persistence == 37
-    assert told.worst.recognised.upper == pytest.approx(0.2055, abs=1e-3)
-    assert told.matched is not None
-    assert told.matched.alone.sampled < 0.01
-    assert told.curve[-1] == (365, told.alone)
-    # Privacy counts the rounds that are not answered.
-    assert found.lasting is not None
-    assert found.lasting.gamma.upper == pytest.approx(1.0, abs=2e-3)
-    every = audit(deck, rounds=365, reports=10, attack=False)
-    assert every.lasting is not None
-    assert every.lasting.gamma.lower > 3
-    assert every.attended.alone.upper == 1.0
-    words = audit_words.verdict(found)[1]
-    assert "at most 0.001845 (upper; an attack found" in words
-    assert "if people answer each of 365 rounds with probability 1/20" in words
-    assert "with places kept for 7 rounds 0.02002, for 30 rounds 0.1795, in the worst case, for 37, 0.2055" in words
-    assert finite(as_dict(found))["attended"]["attendance"] == {
-        "participation": "1/20",
-        "places": ["1/2", "1/2"],
-        "persistence": 1,
-        "one_network": False,
-    }
-    headings = {line.heading for line in audit_words.lines(found)}
-    assert {"Attendance, 365 rounds", "Privacy, 365 rounds, answered with probability 1/20"} <= headings
+    assert found.attended.curve[-1] == (20, found.attended.alone)
+    assert found.attended.advantage.upper == pytest.approx(1 - 2**-20)
+    assert "an attack matched 99.9 % of 1,000 people (sampled)" in audit_words.verdict(found)[1]
 
 
 def test_reports_are_read_with_attendance_where_they_matter() -> None:
-    found = audit(Rappor.preset("paper"), rounds=24, participation=0.25, reports=4, crowd=200)
+    found = audit(Rappor.preset("paper"), reports=4, crowd=200)
+    assert found.attended.alone.upper == 16 / 200
     assert found.attended.matched is not None
     assert found.attended.matched.together is not None
     assert found.attended.with_reports is not None
     assert found.attended.matched.together.lower <= found.attended.with_reports.upper < 1
-    assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled + 0.15
-    votes = audit(resolve("votes", goal=goal_for("votes")), reports=6, participation=0.25)
-    assert votes.attended.matched is not None
-    assert votes.attended.matched.together is None
-    assert "depend on which rounds were seen" in votes.missing["attack by reports and attendance"]
-    own = audit(Tagged(), reports=10, participation=0.25, crowd=100)
+    assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled
+    words = audit_words.verdict(found)[1]
+    assert words.startswith(
+        "By the rounds alone, a person is picked out of 200 with probability at most 0.08 (upper; "
+    )
+    assert words.endswith("if people answer all 4 rounds from two places.")
+    own = audit(Tagged(), reports=10, crowd=100)
     assert own.attended.with_reports is None
     assert "of the catalogue only" in own.missing["recognition by reports and attendance"]
 
 
-def test_a_comparison_with_attendance() -> None:
-    every = compare(values=2, eps=1, reports=12, people=10_000)
-    assert all(row.attended.upper == 1.0 for row in every.rows)
-    assert every.matched.alone.sampled > 0.5
-    assert "but people who answer every round are recognised by attendance" in comparison_words.verdict(every)[0]
-    some = compare(values=2, eps=1, reports=12, people=10_000, participation="1/6")
-    by_name = {row.name: row for row in some.rows}
-    assert by_name["deck"].attended.upper == pytest.approx(some.attendance.recognition(12).upper)
-    assert by_name["rappor"].attended.upper > 0.1
-    assert by_name["deck"].privacy.gamma.upper == pytest.approx(1.0), "fewer reports are louder"
-    ranked = [round(row.attended.upper, 6) for row in some.rows]
-    assert ranked == sorted(ranked)
-    known = {row.name: row for row in every.rows}
-    assert 1 < by_name["deck"].standard_error / known["deck"].standard_error < math.sqrt(6)
-    assert "with attendance included a person is recognised among 1,000" in comparison_words.verdict(some)[0]
-    assert "by reports and attendance, at most" in comparison_page(some, ["compare"])
-    with pytest.raises(ValueError, match="participation must be above 0"):
-        compare(participation=0)
+def test_one_turn_beside_everybody_in_every_round() -> None:
+    """A yes/no question, eps = 1, 12 rounds, 100,000 people, and a share of a half."""
+    found = compare(values=2, eps=1, reports=12)
+    turn, *others = found.rows
+    assert turn.name == "one turn"
+    assert turn.standard_error == pytest.approx(0.0117, abs=5e-5)
+    assert turn.attended.upper == 2 / 1000
+    assert turn.tracking.advantage == turn.noticed == Bracket.point(0.0)
+    assert turn.privacy.pure.upper == pytest.approx(1.0)
+    assert all(row.attended.upper == 1.0 for row in others)
+    assert found.matched.alone.sampled > 0.5
+    assert found.every_round_from == 7.2
+    first, second, *_ = comparison_words.verdict(found)
+    assert (
+        "at most 0.002 (upper), and the standard error of one round is 0.01175, for a share of 50 % (exact)"
+        in first
+    )
+    assert first.endswith("would have a smaller error of a round only from an eps of 7.2 on (upper).")
+    assert "but people are recognised by attendance, whatever the mechanism: an attack matched" in second
+
+
+@pytest.mark.parametrize(("rounds", "eps"), [(2, 3.1), (4, 4.3), (52, 10.5), (365, 10.9)])
+def test_where_everybody_in_every_round_is_better(rounds: int, eps: float) -> None:
+    """Rounded up to a tenth; checked on both sides by the errors themselves."""
+    budget = Budget(values=2, eps=1.0, delta=1e-6, reports=rounds)
+    assert comparison._every_round_from(budget, rounds) == eps
+    for given, better in ((eps - 0.1, False), (eps, True)):
+        goal = Budget(values=2, eps=given, delta=1e-6, reports=rounds)
+        deck = CATALOGUE["deck"].for_budget(goal).accuracy(100_000).standard_error
+        assert (deck < comparison._turn_row(goal, rounds, 1000).standard_error) == better
+
+
+def test_the_error_of_one_turn_is_that_of_simulated_people() -> None:
+    """16 answers, eps = 4, 52 rounds: noise and sample together, over 400 rounds of 100,000 people.
+
+    The estimated variance has a relative standard error of about √(2/400) = 7 %, so six of them are 42 %.
+    """
+    budget = Budget(values=16, eps=4.0, reports=52)
+    row, base = comparison._turn_row(budget, 52, 1000), comparison._loudest_report(budget)
+    assert row.standard_error == pytest.approx(0.0066, abs=5e-5)
+    rng, heard = np.random.default_rng(1), 100_000 // 52
+    errors = []
+    for _ in range(400):
+        holders = int(rng.hypergeometric(5000, 95_000, heard))
+        values = np.where(np.arange(heard) < holders, 3, 1 + rng.integers(3, 15, heard))
+        sums = Fresh(base).aggregator()
+        sums.add(base.simulate(values.astype(np.uint64), rng))
+        errors.append(sums.estimate().frequencies[3] - 0.05)
+    assert np.mean(np.square(errors)) == pytest.approx(row.standard_error**2, rel=0.42)
 
 
 def test_names_and_parameters() -> None:

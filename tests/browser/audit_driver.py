@@ -1,6 +1,7 @@
 """The client for web pages as `untrackable audit-client` takes it: a factory of clients, each in a fresh storage.
 
-`open_page` says on which page they live. A batch of clients is made at a time.
+A person's storage is wiped after each report, so that there is another one. `open_page` says on which page clients
+live. A batch of them is made at a time.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 
 BATCH = 32
-STREAMS = """async ([id, policy, value, begins, count]) => {
+STREAMS = """async ([id, policy, value, begins, seconds, count]) => {
     const streams = [];
     for (let i = 0; i < count; i++) {
         await new Promise((done, failed) => {
@@ -20,14 +21,13 @@ STREAMS = """async ([id, policy, value, begins, count]) => {
             deleting.onsuccess = done;
             deleting.onerror = deleting.onblocked = failed;
         });
-        window.now = begins[0] - 100;
-        const client = made(id, policy), bodies = [];
-        await client.answer(value);
-        for (const end of begins.slice(1)) {
-            window.now = end - 1;
-            bodies.push([...await client.report()]);
+        const client = made(id, policy);
+        for (const early of [seconds, 0]) {
+            window.now = begins - early - 1;
+            await client.answer(value);
         }
-        streams.push(bodies);
+        window.now = begins + seconds - 1;
+        streams.push([...await client.report()]);
     }
     return streams;
 }"""
@@ -36,21 +36,20 @@ _made: dict[Any, list[list[int]]] = {}
 
 
 def open_page(page: Page, campaign: Campaign, policy: dict[str, float]) -> None:
-    """Let clients of this campaign live on a page with the functions of `people.LOADED`."""
+    """Let clients of this campaign, which has one round, live on a page with the functions of `people.LOADED`."""
     _opened[:] = [page, campaign, policy]
     _made.clear()
 
 
 def make_client(value: int) -> Callable[[], int]:
-    """A new client that holds this value, as a function that returns one report after another."""
+    """Somebody who holds this value, as a function that returns one report after another."""
+    return lambda: _next(value)
+
+
+def _next(value: int) -> int:
+    page, campaign, policy = _opened
     if not _made.get(value):
-        page, campaign, policy = _opened
-        begins = [campaign.begins(round) for round in range(1, (campaign.rounds or 0) + 2)]
-        streams = page.evaluate(STREAMS, [campaign.id, policy, value, begins, BATCH])
-        layout = wire.of(campaign.mechanism)
-        _made[value] = [
-            [int.from_bytes(layout.decode(bytes(body)).payloads.tobytes(), "little") for body in bodies]
-            for bodies in streams
-        ]
-    reports = iter(_made[value].pop())
-    return lambda: next(reports)
+        given = [campaign.id, policy, value, campaign.first_round, campaign.round_seconds, BATCH]
+        _made[value] = page.evaluate(STREAMS, given)
+    layout = wire.of(campaign.mechanism)
+    return int.from_bytes(layout.decode(bytes(_made[value].pop())).payloads.tobytes(), "little")

@@ -5,6 +5,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Request
 
+from tests.browser.drawn_turns import key_of
 from tests.collector.servers import Clock
 from untrackable.collector.http import browser_client
 from untrackable.collector.http.management import create_campaign
@@ -12,6 +13,16 @@ from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.store import Store
 from untrackable.protocol.campaign import Campaign
 
+FORCED = """key => {
+    const random = crypto.getRandomValues.bind(crypto);
+    crypto.getRandomValues = bytes => {
+        if (bytes.length != 32) return random(bytes);
+        bytes.set(key);
+        crypto.getRandomValues = random;
+        return bytes;
+    };
+}"""
+"""Lets the next 32 random bytes of a page be these."""
 LOADED = """async ([server, file, integrity]) => {
     const link = document.createElement("link");
     Object.assign(link, { rel: "modulepreload", href: file, integrity, crossOrigin: "" });
@@ -57,10 +68,7 @@ class Asking:
         name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
         address = f"{self.server}/client/{name}"
         page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
-        declared = campaign.guarantee.to_json()
-        limits = {key: limit for key, limit in declared.items() if key not in ("values", "wipes")}
-        limits |= policy
-        limits = {"crowd_eps": limits["eps"], "crowd_delta": limits["delta"], **limits}
+        limits = {"eps": campaign.guarantee.eps, **policy}
         self.at(page)
         page.evaluate("([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, limits])
 
@@ -68,6 +76,16 @@ class Asking:
         """Set the clocks of pages to the collector's."""
         for page in pages:
             page.evaluate("now => { window.now = now }", self.clock.now)
+
+    def join(self, campaign: Campaign, *pages: Page, turn: int = 0) -> None:
+        """Let clients remember a time before the campaign, and join just before it; with this turn, if given."""
+        for seconds, outcome in ((campaign.round_seconds + 100, "not yet"), (100, "kept")):
+            self.clock.now = campaign.first_round - seconds
+            self.at(*pages)
+            for page in pages:
+                if turn:
+                    force(page, campaign, turn)
+                assert page.evaluate("client.answer('page 3')") == outcome
 
     def late_in(self, campaign: Campaign, round: int, *pages: Page) -> None:
         """Let it be just before the end of a round, when its sending time has passed for certain."""
@@ -78,6 +96,11 @@ class Asking:
         """Close a round, and say how many reports it has."""
         close_round(self.store, campaign, round)
         return next(each.reports or 0 for each in self.store.rounds(campaign.id) if each.number == round)
+
+
+def force(page: Page, campaign: Campaign, turn: int) -> None:
+    """Let the next client draw this turn."""
+    page.evaluate(FORCED, list(key_of(campaign, turn)))
 
 
 def refusal(page: Page, script: str) -> str:

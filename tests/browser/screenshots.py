@@ -36,10 +36,14 @@ def take(page: Page, name: str) -> None:
 
 
 def answered(page: Page) -> None:
-    """Answer on the demonstration's page, and wait for two reports."""
-    page.check("#agree")
-    page.click("#answer")
-    page.wait_for_selector("#reports li:nth-child(2):has-text('The collector says')", timeout=90_000)
+    """Answer on the demonstration's page, and wait for the report; once more if the turn is lost."""
+    while not page.locator("#reports li").count():
+        page.reload()
+        page.check("#agree")
+        page.click("#answer")
+        page.wait_for_selector("#status:has-text('Done.'), #status:has-text('sends no report')", timeout=150_000)
+        if not page.locator("#reports li").count():
+            page.wait_for_timeout(120_000)
 
 
 def main() -> None:

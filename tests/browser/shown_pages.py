@@ -5,8 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -17,7 +16,7 @@ from playwright.sync_api import Page
 
 from tests.collector.dashboard.visitors import in_a_thread
 from tests.collector.samples import answers, sealed
-from untrackable import Bit, Categories, Deck
+from untrackable import Bit, Categories
 from untrackable.collector.http.api_keys import new_key
 from untrackable.collector.http.app import create_app
 from untrackable.collector.http.management import create_campaign
@@ -27,13 +26,14 @@ from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.demo.answer_page import answer_page
 from untrackable.demo.people import request
-from untrackable.demo.visitor_question import visitor_campaign
-from untrackable.encodings import Record
+from untrackable.encodings import Encoding, Record
 from untrackable.encodings.bucket_text import buckets_from_text
+from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
 DAY = 86_400
 NAMES = ["Chrome", "Safari", "Edge", "Firefox", "Samsung Internet", "Opera", "another"]
@@ -54,21 +54,23 @@ class Shown:
     numbers: str
 
 
-def browsers_question(rounds: int, *, question: str = "Which browser do you use?") -> Campaign:
-    """A question with a few answers, answered one day in five."""
-    share = Fraction(1, 5)
+def daily(question: str, encoding: Encoding, base: Local, rounds: int) -> Campaign:
+    """A question that everybody answers once, on a day that their device draws; storage may be wiped once."""
     return Campaign(
         question=question,
-        encoding=Categories(names=NAMES),
-        mechanism=Deck.for_budget(bits=3, slots=rounds, eps=3.0, delta=1e-6, participation=share),
+        encoding=encoding,
+        mechanism=Fresh(base),
         first_round=(int(time.time()) // DAY - ROUNDS) * DAY,
         round_seconds=DAY,
         rounds=rounds,
-        guarantee=Guarantee(
-            eps=3.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=0.01, wipes="any"
-        ),
-        attendance=Attendance(share),
+        turns=Turns(rounds=rounds, wipes=1),
+        guarantee=Guarantee(eps=4.0),
     )
+
+
+def browsers_question(rounds: int, *, question: str = "Which browser do you use?") -> Campaign:
+    """A question with a few answers."""
+    return daily(question, Categories(names=NAMES), NoisyInnerProduct(bits=3, eps=2.0), rounds)
 
 
 def people_question() -> Campaign:
@@ -81,32 +83,14 @@ def people_question() -> Campaign:
         },
         tables=[("system", "dark mode"), ("start",)],
     )
-    base = Views(bits=person.bits, views=person.asked.views, eps=1.0)
-    guarantee = Guarantee(
-        eps=4.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=1.0, wipes="any"
-    )
-    return Campaign(
-        question="How do you use the app?",
-        encoding=person,
-        mechanism=dealt_for_budget(base, slots=7, eps=4.0, delta=1e-6),
-        first_round=(int(time.time()) // DAY - ROUNDS) * DAY,
-        round_seconds=DAY,
-        rounds=7,
-        guarantee=guarantee,
-        attendance=Attendance(Fraction(1)),
-    )
+    base = Views(bits=person.bits, views=person.asked.views, eps=2.0)
+    return daily("How do you use the app?", person, base, 7)
 
 
 def start_question() -> Campaign:
     """A question for a number, of which quantiles are wanted."""
     times = buckets_from_text("50ms:20s:16:log", below="clamp", above="clamp")
-    base = Views(bits=4, views=((3,), (2, 3), (1, 2, 3), (0, 1, 2, 3)), eps=1.0)
-    return replace(
-        people_question(),
-        question="How long did the app take to start?",
-        encoding=times,
-        mechanism=dealt_for_budget(base, slots=7, eps=4.0, delta=1e-6),
-    )
+    return daily("How long did the app take to start?", times, Views.prefixes(bits=4, eps=2.0), 7)
 
 
 def encoded_people(person: Record, people: int) -> NDArray[np.uint64]:
@@ -164,9 +148,11 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
             collect(store, each, address, people)
             for round in range(1, ROUNDS + 1):
                 close_round(store, each, round)
-        own = visitor_campaign(time.time())
-        create_campaign(store, own.to_bytes(), published=False)
-        application = running.enter_context(answer_page(own, address))
+
+        def publish(own: Campaign) -> None:
+            create_campaign(store, own.to_bytes(), published=False)
+
+        application = running.enter_context(answer_page(address, publish))
         yield Shown(address, application, new_key(store, "admin")[1], asked.id, record.id, numbers.id)
 
 
@@ -180,7 +166,7 @@ def sign_in(page: Page, found: Shown) -> None:
 
 def _following(page: Page, found: Shown) -> None:
     page.goto(f"{found.server}/view/{found.campaign}/following")
-    page.wait_for_selector("svg.following", timeout=120_000)
+    page.wait_for_selector("text=The rest of this campaign's audit", timeout=120_000)
 
 
 def _new(page: Page, found: Shown) -> None:
@@ -196,7 +182,8 @@ def _new_record(page: Page, found: Shown) -> None:
     page.check("[value=record]")
     page.fill("#attributes", "system: Android, iOS, other\ndark mode: yes/no\nstart: 50ms:20s:4:log")
     page.fill("#people", "10,000,000")
-    page.fill("#wipes", "any")
+    page.click("details.more summary")
+    page.fill("#wipes", "1")
     page.wait_for_selector("#plans:not([aria-busy]) #results strong", timeout=120_000)
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route
 
 from tests.browser.conftest import application
-from tests.browser.people import LOADED, refusal
+from tests.browser.people import LOADED, force, refusal
+from tests.browser.questions import in_a_crowd, question
 from tests.browser.test_refusals import KEPT
-from tests.client.test_crowd_campaigns import crowded
 from tests.collector.servers import process
 from tests.collector.stores.test_faults import stored
 from tests.relay.gateways import relay_process
@@ -30,7 +30,7 @@ from untrackable.protocol.crowd_declaration import Gateway
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
-LIMITS = {"eps": 99, "delta": 1e-6, "recognition": 1, "crowd_eps": 0.5}
+DAY = 86_400
 
 
 @dataclass
@@ -52,10 +52,10 @@ class Study:
         self.page.goto(address)
         self.page.evaluate(LOADED, [self.collector, file, browser_client.integrity(content)])
 
-    def campaign(self, number: int = 0, keys: list[dict[str, Any]] | None = None) -> Campaign:
+    def campaign(self, keys: list[dict[str, Any]] | None = None) -> Campaign:
         """A campaign whose first round is on. It lists these keys, by default those of the gateway."""
         gateway = Gateway.from_json({"keys": keys or self.keys})
-        found = replace(crowded(number), first_round=int(time.time()) - 40_000, gateway=gateway)
+        found = in_a_crowd(question(first_round=int(time.time()) - 40_000, round_seconds=DAY), gateway)
         store = open_store(self.url)
         create_campaign(store, found.to_bytes(), published=True)
         store.close()
@@ -65,8 +65,16 @@ class Study:
         """Let `client` be one for this campaign, a while before it begins."""
         self.page.evaluate(
             "([id, policy, now]) => { window.now = now; window.client = window.made(id, policy) }",
-            [asked.id, {**LIMITS, "relays": [self.relay], **policy}, asked.first_round - 100],
+            [asked.id, {"eps": 2, "relays": [self.relay], **policy}, asked.first_round - DAY - 100],
         )
+
+    def join(self, asked: Campaign) -> None:
+        """Join it with a turn in its first round."""
+        self.use(asked)
+        assert self.page.evaluate("client.answer('page 3')") == "not yet"
+        self.page.evaluate("now => { window.now = now }", asked.first_round - 100)
+        force(self.page, asked, 1)
+        assert self.page.evaluate("client.answer('page 3')") == "kept"
 
     def at_its_moment(self, later: float = 0.0) -> None:
         """Let it be the moment at which the client sends, or later."""
@@ -135,8 +143,8 @@ def test_a_report_goes_through_the_documented_proxy_of_a_relay(study: Study, tmp
     folder.mkdir()
     behind = urlsplit(study.relay).netloc
     with proxied(folder, behind, {}, "relay-nginx.conf") as port:
-        study.use(asked, relays=[f"https://localhost:{port}/gateways/study"])
-        study.page.evaluate("client.answer(3)")
+        study.relay = f"https://localhost:{port}/gateways/study"
+        study.join(asked)
         study.at_its_moment()
         assert study.sent() == "accepted"
         (posted,) = study.posts
@@ -150,18 +158,17 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
     # Without a relay, or with the collector as one, nothing is joined.
     for relays, words in (([], "the policy names none"), ([f"{study.collector}/x"], "must not be the collector")):
         study.use(asked, relays=relays)
-        assert words in refusal(page, "client.answer(3)")
-    study.use(asked, crowd_eps=0.2)
-    assert refusal(page, "client.answer(3)").endswith("policy: crowd_delta")
+        assert words in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT) == {}
     assert study.posts == []
 
-    study.use(asked)
-    assert page.evaluate("client.answer(3)")
+    study.join(asked)
+    study.asked.clear()
     study.use(asked, relays=[study.relay, "https://other.example"])
-    assert "allows more than the stored one" in refusal(page, "client.answer(3)")
+    assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
     study.use(asked)
     assert study.sent() == "nothing"
+    assert study.asked == []  # Before its turn, not even the part for crowds is loaded.
     study.at_its_moment()
     assert "through a relay only" in refusal(page, "client.report()")
     assert study.posts == []
@@ -170,46 +177,46 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
     assert study.sent() == "nothing"
     assert study.reports() == 1
     assert [(url, len(body or b"")) for url, body in study.posts] == [(study.relay, SEALED_LENGTH)]
-
-    # A moment that passed is let go, and so is one without any relay that can be used.
-    study.page.evaluate("async () => { window.moment = await client.due(); window.now = window.moment + 31 }")
-    assert study.page.evaluate("client.due()") > study.page.evaluate("window.now")
-    assert study.sent() == "nothing"
-    assert len(study.posts) == 1
-
-    # The part for crowds is loaded by campaigns that rely on one, and nothing comes from elsewhere.
-    assert any("/client/crowd-" in each for each in study.asked)
-    known = (study.collector, study.relay, page.url)
+    known = (f"{study.collector}/client/crowd-", study.relay)
     assert all(each.startswith(known) for each in study.asked)
 
 
-def test_keys_that_the_gateway_does_not_have(study: Study) -> None:
-    """The next listed key is used for the same report. A report that nobody can open is given up."""
-    lost = {"config": f"63{study.keys[0]['config'][2:]}", "first_round": 1}
-    asked = study.campaign(0, [lost, study.keys[1]])
-    study.use(asked)
-    assert study.page.evaluate("client.answer(2)")
+def test_a_moment_that_passed_is_not_made_up_for(study: Study) -> None:
+    """A report that leaves with a visit could be told from its time, by a collector that knows who visited."""
+    study.join(study.campaign())
+    study.at_its_moment(GRACE + 1)
+    assert study.sent() == "nothing"
+    assert study.page.evaluate("client.due()") is None
+    assert study.posts == []
+
+
+def test_a_key_that_the_gateway_does_not_have(study: Study) -> None:
+    """The next listed key is used for the same report."""
+    asked = study.campaign([_lost(study), study.keys[1]])
+    study.join(asked)
     study.at_its_moment()
     assert study.sent() == "accepted"
     assert [body[0] for _, body in study.posts if body] == [0x63, 1]
     assert study.reports() == 1
 
-    study.posts.clear()
-    alone = study.campaign(1, [lost])
-    study.use(alone)
-    assert study.page.evaluate("client.answer(2)")
+
+def test_a_report_that_nobody_can_open_is_given_up(study: Study) -> None:
+    study.join(study.campaign([_lost(study)]))
     study.at_its_moment()
     assert study.sent() == "given up"
     assert [url for url, _ in study.posts] == [study.relay] * 6
     assert len({body for _, body in study.posts}) == 6
-    assert study.reports() == 1
+
+
+def _lost(study: Study) -> dict[str, Any]:
+    """A key that the gateway does not have."""
+    return {"config": f"63{study.keys[0]['config'][2:]}", "first_round": 1}
 
 
 def test_a_page_that_is_loaded_again_sends_the_same_report(study: Study) -> None:
     """Within minutes, sealed anew, and the collector counts it once."""
     asked, page = study.campaign(), study.page
-    study.use(asked)
-    assert page.evaluate("client.answer(1)")
+    study.join(asked)
     study.at_its_moment()
     moment = page.evaluate("window.now")
     page.evaluate("() => { window.fetch = () => new Promise(() => {}); window.sending = client.send(); }")
@@ -235,7 +242,7 @@ def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> Non
             };
         }"""
     )
-    assert "this browser has no X25519" in refusal(page, "client.answer(3)")
+    assert "this browser has no X25519" in refusal(page, "client.answer('page 3')")
     study.load(page.url)
 
     def changed(route: Route) -> None:
@@ -244,6 +251,6 @@ def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> Non
 
     page.route("**/crowd-*.js", changed)
     study.use(asked)
-    assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer(3)")
+    assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT) == {}
     assert study.posts == []

@@ -2,19 +2,21 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Route
 
-from tests.browser.people import Asking, posted, refusal
-from tests.browser.test_rounds import every_round, joined, sent
-from tests.collector.samples import campaign
-from untrackable import Deck
+from tests.browser.drawn_turns import moment_of, report_of, turn_of
+from tests.browser.people import Asking, force, posted, refusal
+from tests.browser.questions import question
+from tests.browser.test_rounds import sent
+from untrackable.collector.http import browser_client
 from untrackable.encodings.number_ranges import IntegerRange
-from untrackable.protocol.campaign import Campaign
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.protocol.campaign import Campaign, Guarantee
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
@@ -36,7 +38,7 @@ KEPT = """() => new Promise(resolve => {
 
 @pytest.fixture
 def asked(asking: Asking) -> Campaign:
-    found = asking.ask(every_round())
+    found = asking.ask(question())
     asking.clock.now = found.first_round - 100
     return found
 
@@ -72,9 +74,6 @@ def test_campaigns_that_are_not_what_was_pinned(context: BrowserContext, asking:
     page.route(f"**/{asked.id}", lambda route: None)  # It hangs.
     assert "cannot be reached" in refusal(page, "client.answer('page 3')")
     page.unroute(f"**/{asked.id}")
-    asking.load(page, asked)
-    page.route("**/joining-*.js", lambda route: changed(route))
-    assert "a part of the client cannot be loaded, or was changed" in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT) == {}
     assert bodies == []
 
@@ -94,97 +93,106 @@ def test_a_changed_client_does_not_run(context: BrowserContext, asking: Asking, 
 def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
     page = asking.page(context, asked)
     assert refusal(page, "client.answer('private page')") == "the answer must be one of the list"
-    for name, limit in (("eps", 4), ("recognition", 0.01)):
-        asking.load(page, asked, **{name: limit})
-        words = refusal(page, "client.answer('page 3')")
-        assert words.startswith("all campaigns together would exceed the person's policy: ")
-        assert words.endswith("recognition" if name == "recognition" else "delta")
+    asking.load(page, asked, eps=1.9)
+    words = refusal(page, "client.answer('page 3')")
+    assert words.endswith("privacy budget: with all others it needs eps 2, and the policy allows 1.9")
+    asking.load(page, asked, turns_a_year=0)
+    assert "allows 0 turns" in refusal(page, "client.answer('page 3')")
+    with pytest.raises(Exception, match="perhaps delta, turns_a_year and relays"):
+        asking.load(page, asked, recognition=1)
+    assert page.evaluate(KEPT) == {}
+    every_round = asking.ask(replace(asked, turns=None, guarantee=Guarantee(eps=99)))
+    asking.load(page, every_round)
+    assert "a program with the full package may join it" in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT) == {}
     asking.load(page, asked)
-    joined(page, "page 3")
+    asking.join(asked, page)
     # A second campaign would spend the same again: the ledger is one for all campaigns of the origin.
-    second = asking.ask(replace(asked, question="And which page is second?"))
+    second = asking.ask(replace(asked, question="And second?", first_round=asked.ends or 0))
     asking.load(page, second)
-    assert refusal(page, "client.answer('page 3')").endswith("policy: delta")
-    asking.load(page, second, eps=17)
+    assert "it needs eps 4, and the policy allows 2" in refusal(page, "client.answer('page 3')")
+    asking.load(page, second, eps=4)
     assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
-    page.evaluate("() => allow({ eps: 17, delta: 1e-5, recognition: 1, crowd_eps: 17, crowd_delta: 1e-5 })")
-    asking.load(page, second, eps=17, delta=1e-5)
-    joined(page, "page 3")
-    assert set(page.evaluate(KEPT)) == {"ledger", asked.id, second.id}
+    page.evaluate("() => allow({ eps: 17 })")
+    asking.load(page, second, eps=17, turns_a_year=5)
+    assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
+    # Only one turn at a time, whether the other one is over or not.
+    at_once = asking.ask(replace(second, first_round=second.first_round - 1))
+    for _ in range(2):
+        asking.load(page, at_once, eps=17)
+        assert "as a set" in refusal(page, "client.answer('page 3')")
+        asking.load(page, asked)
+        page.evaluate("client.leave()")
+    asking.load(page, second, eps=17)
+    asking.join(second, page)
+    assert set(page.evaluate(KEPT)) == {"ledger", second.id}
     assert asking.complaints == []
 
 
-def test_servers_that_fail(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
-    """Retries have the same bytes and end; a refusal is final; a round is never answered with other bytes."""
-    page = asking.page(context, asked)
-    joined(page, "page 3")
-    bodies = posted(page)
-    asking.late_in(asked, 1, page)
-    replies = [503, 500, 429, None]
-
-    def fail(route: Route) -> None:
-        status = replies.pop(0) if replies else None
-        if status is None:
-            route.continue_()
-        elif status:  # Else it hangs.
-            route.fulfill(status=status, headers={"access-control-allow-origin": "*", "retry-after": "1"})
-
-    page.route("**/reports", fail)
-    assert sent(page) == "accepted"
-    assert len(bodies) == 4
-    assert len(set(bodies)) == 1
-    assert asking.counted(asked, 1) == 1
-
-    page.evaluate("() => { window.patience = 50 }")
-    for round, status, outcome, tries in ((2, 0, "given up", 6), (3, 503, "given up", 6), (4, 400, "refused", 1)):
-        bodies.clear()
-        asking.late_in(asked, round, page)
-        replies[:] = [status] * 10
-        assert sent(page) == outcome
-        assert (len(bodies), len(set(bodies))) == (tries, 1)
-        asking.load(page, asked)
-        assert sent(page) == "nothing"
-        assert len(bodies) == tries
+Said = dict[str, Any] | str
+"""What a server answers; or what happens instead."""
 
 
-def test_answers_that_make_no_sense(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
-    """A redirect is not followed, garbage counts by its status, and a broken connection is tried again."""
-    page = asking.page(context, asked)
-    joined(page, "page 3")
-    bodies = posted(page)
-    replies: list[dict[str, Any] | None] = []
+def replying(replies: list[Said]) -> Callable[[Route], None]:
+    """Answers in turn."""
 
     def reply(route: Route) -> None:
         said = replies.pop(0)
-        if said is None:
+        if said == "continue":
+            route.continue_()
+        elif said == "abort":
             route.abort()
-        else:
-            route.fulfill(headers={"access-control-allow-origin": "*", **said.pop("headers", {})}, **said)
+        elif isinstance(said, dict):  # Else it hangs.
+            headers = {"access-control-allow-origin": "*", **said.get("headers", {})}
+            route.fulfill(**{**said, "headers": headers})
 
-    page.route("**/reports", reply)
-    cases: list[tuple[int, list[dict[str, Any] | None], str]] = [
-        (1, [{"status": 302, "headers": {"location": asking.server}}], "refused"),
-        (2, [None, None, {"status": 200, "body": "\0garbage"}], "accepted"),
-        (3, [{"status": 599, "body": "<html>"}, {"status": 204}], "accepted"),
+    return reply
+
+
+def test_servers_that_fail(browser: Browser, asking: Asking, asked: Campaign) -> None:
+    """Retries have the same bytes and end; a refusal is final; redirects are not followed; garbage is ignored."""
+    cases: list[tuple[list[Said], str]] = [
+        (
+            [{"status": 503}, {"status": 500}, {"status": 429, "headers": {"retry-after": "1"}}, "continue"],
+            "accepted",
+        ),
+        (["hang"] * 6, "given up"),
+        ([{"status": 503}] * 6, "given up"),
+        ([{"status": 400}], "refused"),
+        ([{"status": 302, "headers": {"location": asking.server}}], "refused"),
+        (["abort", "abort", {"status": 200, "body": "\0garbage"}], "accepted"),
+        ([{"status": 599, "body": "<html>"}, {"status": 204}], "accepted"),
     ]
-    for round, answers, outcome in cases:
-        bodies.clear()
-        asking.late_in(asked, round, page)
-        replies[:] = answers
+    for answers, outcome in cases:
+        context = browser.new_context()
+        page = asking.page(context, asked)
+        asking.join(asked, page, turn=2)
+        bodies, replies = posted(page), list(answers)
+        page.route("**/reports", replying(replies))
+        page.evaluate("patience => { window.patience = patience }", 50 if "hang" in answers else 60_000)
+        asking.late_in(asked, 2, page)
         assert sent(page) == outcome
         assert (len(bodies), len(set(bodies))) == (len(answers), 1)
+        assert page.evaluate(KEPT).keys() == {"ledger"}
+        asking.load(page, asked)
         assert sent(page) == "nothing"
+        assert len(bodies) == len(answers)
+        context.close()
+    assert asking.counted(asked, 2) == 1
+
+
+def test_ids_that_are_none(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    page = asking.page(context, asked)
     for wrong in ("", "0" * 63, "G" * 64, asked.id.upper()):
-        assert "campaign must be an id" in refusal(page, f"(async () => made('{wrong}', {{ eps: 1, delta: 0 }}))()")
+        assert "campaign must be an id" in refusal(page, f"(async () => made('{wrong}', {{ eps: 1 }}))()")
 
 
 def test_storage_that_is_full_when_a_report_is_due(
     context: BrowserContext, asking: Asking, asked: Campaign
 ) -> None:
-    """A round that cannot be marked is not answered. Once there is room, it is, once."""
+    """A report that cannot be stored is not sent. Once there is room, it is, once."""
     page = asking.page(context, asked)
-    joined(page, "page 3")
+    asking.join(asked, page, turn=1)
     bodies = posted(page)
     asking.late_in(asked, 1, page)
     page.evaluate("""() => {
@@ -228,67 +236,132 @@ def test_consent(context: BrowserContext, asking: Asking, asked: Campaign) -> No
     page = asking.page(context, asked)
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    made = "made(client_id, { eps: 8, delta: 1e-6, recognition: 1, crowd_eps: 8 }, MORE)".replace(
-        "client_id", f"'{asked.id}'"
-    )
+    made = f"made('{asked.id}', {{ eps: 2 }}, MORE)"
     for more in ("{ consent: undefined }", "{ consent: () => false }", "{ consent: async () => 'yes' }"):
-        assert page.evaluate(f"{made.replace('MORE', more)}.answer('page 3')") is False
-        assert page.evaluate(f"{made.replace('MORE', more)}.used()") is False
+        assert page.evaluate(f"{made.replace('MORE', more)}.answer('page 3')") == "no consent"
+        assert page.evaluate(f"{made.replace('MORE', more)}.used()") == "no consent"
         assert page.evaluate(f"{made.replace('MORE', more)}.send()") == "no consent"
     page.evaluate("() => Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })")
-    assert page.evaluate("client.answer('page 3')") is False
+    assert page.evaluate("client.answer('page 3')") == "no consent"
     assert urls == []
     assert page.evaluate(KEPT) == {}
-    assert page.evaluate(f"{made.replace('MORE', '{ ignoreGlobalPrivacyControl: true }')}.answer('page 3')") is True
+    ignoring = made.replace("MORE", "{ ignoreGlobalPrivacyControl: true }")
+    assert page.evaluate(f"{ignoring}.answer('page 3')") == "not yet"
 
 
-def test_leaving_keeps_only_what_was_spent(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+def test_what_is_kept(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    """First that it was seen, then the turn and the value, then the report, and at the end what was spent."""
     page = asking.page(context, asked)
-    joined(page, "page 3")
-    asking.late_in(asked, 1, page)
-    assert sent(page) == "accepted"
+    asked_for: list[str] = []
+    page.expose_function("persisted", lambda: asked_for.append("persistent storage"))
+    page.evaluate("() => { navigator.storage.persist = async () => { await persisted() } }")
+
+    def kept() -> dict[str, Any]:
+        return {key: json.loads(found) for key, found in page.evaluate(KEPT).items()}
+
+    document = asked.to_bytes().decode()
+    assert page.evaluate("client.answer('page 3')") == "not yet"
+    assert page.evaluate("client.answer('page 4')") == "not yet"
+    policy = {"eps": 2, "delta": 0, "turns_a_year": 4, "relays": []}
+    assert kept() == {"ledger": {"accounts": {}, "policy": policy}, asked.id: {"campaign": document, "seen": 0}}
+    assert asked_for == []
+    page.evaluate("client.leave()")
+    assert kept() == {"ledger": {"accounts": {}, "policy": policy}}
+
+    asking.join(asked, page, turn=3)
+    assert asked_for == ["persistent storage"]
+    account = {"eps": 2, "first": asked.first_round, "end": asked.ends, "done": False}
+    found = kept()
+    assert found["ledger"]["accounts"] == {asked.id: account}
+    assert len(f"{int(found[asked.id].pop('life')):x}") > 20
+    key = bytes(found[asked.id].pop("key").values())
+    assert turn_of(asked, key) == 3
+    assert page.evaluate("client.due()") == pytest.approx(moment_of(asked, key, 3), abs=1e-5)
+    assert found[asked.id] == {"campaign": document, "turn": 3, "fresh": {}, "value": "3"}
     asking.late_in(asked, 2, page)
-    page.evaluate("() => client.report()")
-    page.evaluate("() => client.leave()")
-    kept = page.evaluate(KEPT)
-    assert set(kept) == {"ledger"}
-    account = json.loads(kept["ledger"])["accounts"][asked.id]
-    assert account["campaign"] == asked.to_bytes().decode()
-    assert account["lives"] == [[1, 2, 2]]
-    assert sent(page) == "nothing"
-    # The rounds that are left are charged anew, and no round is answered again.
-    joined(page, "page 4")
-    lives = json.loads(page.evaluate(KEPT)["ledger"])["accounts"][asked.id]["lives"]
-    assert lives == [[1, 2, 2], [3, 4, 2]]
+    assert page.evaluate("client.answer('page 3')") == "kept"
+    assert kept()[asked.id]["fresh"] == {}
+    assert page.evaluate("client.answer('page 7')") == "kept"
+    assert kept()[asked.id]["value"] == "7"
+    fresh = bytes(kept()[asked.id]["fresh"].values())
+    assert len(fresh) == 32
+    assert page.evaluate("client.report()") is None
+
+    asking.late_in(asked, 3, page)
+    body = page.evaluate("async () => [...await client.report()]")
+    assert bytes(body) == report_of(asked, key, 3, 7, fresh)
+    found = kept()
+    sealed = found[asked.id].pop("sealed")
+    assert found[asked.id] == {"campaign": document, "turn": 3}
+    assert (sealed["since"], sealed["tries"], list(sealed["body"].values())) == (None, 0, body)
+    assert found["ledger"]["accounts"] == {asked.id: {**account, "done": True}}
+    asking.clock.now = asked.begins(4)
+    asking.at(page)
+    assert page.evaluate("client.due()") is None  # The round is over, so it is not sent.
+    assert kept() == {"ledger": {"accounts": {asked.id: {**account, "done": True}}, "policy": policy}}
     assert asking.complaints == []
 
 
+def test_leaving_and_rejoining_gives_no_second_turn(
+    context: BrowserContext, asking: Asking, asked: Campaign
+) -> None:
+    page = asking.page(context, asked)
+    asking.join(asked, page, turn=2)
+    page.evaluate("() => client.leave()")
+    kept = page.evaluate(KEPT)
+    assert set(kept) == {"ledger"}
+    assert json.loads(kept["ledger"])["accounts"][asked.id]["done"] is True
+    for round in range(1, 5):
+        asking.late_in(asked, round, page)
+        assert page.evaluate("client.answer('page 4')") == "done"
+        assert sent(page) == "nothing"
+    assert page.evaluate(KEPT) == kept
+    asking.clock.now = asked.first_round - 100  # A clock that is put back changes nothing.
+    asking.at(page)
+    assert page.evaluate("client.answer('page 4')") == "done"
+    assert page.evaluate("client.due()") is None
+
+
+def test_a_campaign_without_a_later_round_is_not_joined(
+    context: BrowserContext, asking: Asking, asked: Campaign
+) -> None:
+    page = asking.page(context, asked)
+    for round, outcome in ((3, "not yet"), (4, "over: no later round"), (9, "over: no later round")):
+        asking.late_in(asked, round, page)
+        assert outcome in (refusal(page, "client.answer('page 3')") or page.evaluate("client.answer('page 3')"))
+    assert json.loads(page.evaluate(KEPT)["ledger"])["accounts"] == {}
+
+
 def test_days_of_use(context: BrowserContext, asking: Asking) -> None:
-    """On how many of the last 28 days something was used; the days stay on the device."""
-    mechanism = Deck.for_budget(bits=5, slots=40, eps=8.0, delta=1e-6)
-    question = {"encoding": IntegerRange(low=0, high=28), "seconds": 86400, "rounds": 40}
-    asked = asking.ask(campaign(mechanism, **question))  # type: ignore[arg-type]
-    page = asking.page(context, asked, recognition=1)
+    """On how many of the last 28 days something was used; the days stay on the device until the report is made."""
+    base, encoding = NoisyInnerProduct(bits=5, eps=2.0), IntegerRange(low=0, high=28)
+    asked = asking.ask(question(base, encoding, round_seconds=86400, rounds=90))
+    page = asking.page(context, asked)
     found = []
-    for day in (0, 0, 1, 5, 27, 28, 29, 60):
+    for day in (0, 0, 1, 5, 27, 28, 29, 40):
         asking.clock.now = asked.first_round - 100 + day * 86400
         asking.at(page)
-        if day < 40:
-            assert page.evaluate("client.used()") is True
+        force(page, asked, 60)
+        assert page.evaluate("client.used()") == ("kept" if day else "not yet")
+        if day:
             found.append(json.loads(page.evaluate(KEPT)[asked.id])["value"])
-    assert found == ["1", "1", "2", "3", "4", "4", "4"]
+    assert found == ["2", "3", "4", "4", "4", "4"]
+    assert asked.id + "/days" in page.evaluate(KEPT)
+    asking.late_in(asked, 60, page)
+    assert sent(page) == "accepted"
+    assert page.evaluate("client.used()") == "done"
+    assert set(page.evaluate(KEPT)) == {"ledger"}
     assert asking.complaints == []
 
 
 @pytest.mark.parametrize("intact", [True, False])
 def test_the_lines_to_copy(context: BrowserContext, asking: Asking, intact: bool) -> None:
-    """They work as the campaign's page shows them, with an answer and consent; a changed file does not run."""
-    asked = asking.ask(replace(every_round(), first_round=int(time.time()) + 600))
+    """They work with an answer and consent; a changed file does not run."""
+    asked = asking.ask(question(first_round=int(time.time()) + 600))
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
-    page.goto(f"{asking.server}/view/{asked.id}")
-    lines = page.locator("pre").last.text_content() or ""
+    lines = browser_client.snippet(asked, asking.server)
     lines = lines.replace("() => false", "() => true").replace("answer(null)", 'answer("page 3")')
     if not intact:
         page.route("**/untrackable-*.js", lambda route: changed(route))

@@ -63,12 +63,11 @@ the text back. Other formats have it as it is.
 | `rappor-decode` | candidate | `name`, `proportion`, `lower`, `upper`, `p_value`, `found`, … |
 | `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
 | `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |
-| `plan` | mechanism | `mechanism`, `recommended`, `people`, `rounds`, `error_upper`, … |
-| `plan --together` | question | `question`, `mechanism`, `participation`, `eps`, `error_upper`, … |
+| `plan` | figure | `figure_of`, `rounds`, `reports`, `standard_error`, `error_upper`, … |
 | `audit-file` | kind of pair | `by`, `windows_of`, `pairs`, `sampled`, `lower`, `upper`, `level` |
 | `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
 | `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |
-| `demo` | homepage | `value`, `truth`, `alone_frequency`, `crowd_frequency`, … |
+| `demo` | way, weeks and homepage | `way`, `span`, `reports`, `value`, `truth`, `frequency`, `lower`, `upper`, … |
 | `manage list` | campaign | `id`, `question`, `published`, `rounds`, `last_round`, `closed`, `small`, `open` |
 | `keys list` | key | `id`, `role`, `created`, `revoked` |
 
@@ -82,7 +81,7 @@ of work show it, and then what is left: a bar on a terminal, and a line now and 
 | status | what happened |
 |---|---|
 | 0 | It worked, or SIGTERM ended `serve`, `relay` or `demo`. |
-| 1 | It did not: one line on standard error says why. `plan` found no mechanism, `campaign verify`, `paper`, \
+| 1 | It did not: one line on standard error says why. `plan` met no goals, `campaign verify`, `paper`, \
 `audit-client --check` or `audit-file --check` found something wrong, or `send` could not send. |
 | 2 | It was called in a wrong way, and changed nothing. |
 | 130 | Ctrl-C ended it. No half file is left, and servers have finished what they accepted. |

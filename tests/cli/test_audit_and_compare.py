@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.auditing.test_turns_audit import turns_campaign
 from untrackable.cli import main
 from untrackable.mechanisms.catalogue import CATALOGUE
 
@@ -32,27 +33,38 @@ def test_audit_as_json() -> None:
 
 
 def test_attendance_in_words_and_as_json() -> None:
-    arguments = [
-        "audit",
-        *QUICK,
-        "--rounds",
-        "10",
-        "--participation",
-        "0.2",
-        "--places",
-        "0.8,0.2",
-        "--persistence",
-        "2",
-    ]
+    arguments = ["audit", *QUICK, "--rounds", "10"]
     result = CliRunner(env={"COLUMNS": "120"}).invoke(main, arguments)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "if people answer each of 10 rounds with probability 1/5 and their places are kept for 2 rounds" in text
+    assert "Attendance gives people away, whatever their reports say: if people answer all 10 rounds" in text
     assert "Matching 50 people by attendance, 10 rounds" in text
     found = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
-    assert found["attended"]["attendance"]["places"] == ["4/5", "1/5"]
     assert found["attended"]["matched"]["alone"]["certainty"] == "sampled"
-    assert found["attended"]["alone"]["certainty"] in ("exact", "bracket")
+    assert found["attended"]["alone"]["certainty"] == "exact"
+
+
+def test_a_campaign_with_turns(tmp_path: Path) -> None:
+    """In words, as JSON, as a table, as a page and as a picture."""
+    file = tmp_path / "campaign.json"
+    file.write_bytes(turns_campaign(wipes=1).to_bytes())
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(main, ["audit", str(file), "--people", "52000"])
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert "Each person answers once, in one of 52 rounds that their device draws in secret." in text
+    assert "recognises a person among 1,000 with probability at most 0.002 (upper; a guess: 0.001)" in text
+    assert "It excludes people and does not find them." in text
+    assert "One round, 1,000 reports" in text
+    found = json.loads(CliRunner().invoke(main, ["audit", str(file), "--json"]).stdout)
+    assert found["recognised_upper"] == 0.002
+    assert found["several_lower"] == {"2": 0.004, "3": 0.008, "4": 0.016}
+    assert found["eps_upper"] == pytest.approx(4.0)
+    assert found["turns"] == {"rounds": 52, "share": "1", "wipes": 1}
+    for option, name in (("--html", "a.html"), ("--plot", "a.png"), ("--export", "a.csv")):
+        made = tmp_path / name
+        result = CliRunner().invoke(main, ["audit", str(file), option, str(made)])
+        assert result.exit_code == 0, result.output
+        assert made.stat().st_size > 500
 
 
 def test_people_who_differ_are_followed_too() -> None:
@@ -105,11 +117,7 @@ def test_the_list_names_everything() -> None:
             ["audit", *QUICK, "--html", "/nowhere/at/all.html"],
             "cannot write /nowhere/at/all.html: there is no folder /nowhere/at",
         ),
-        (["audit", *QUICK, "--participation", "2"], "participation must be between 0 and 1"),
-        (["audit", *QUICK, "--participation", "often"], "participation must be a fraction"),
-        (["audit", *QUICK, "--places", "0.8,0.8"], "places must be shares of at most 1 in all"),
         (["audit", *QUICK, "--rounds", "3"], "rounds must be between 6 and 100000, got 3"),
-        (["compare", "--places", "1/2"], "places must be 2 to 64 shares, got 1"),
         (["compare", "--eps", "-2"], "eps must be positive and finite, got -2"),
         (["compare", "--values", "1"], "1 is not in the range"),
         (["compare", "--html", "/nowhere/at/all.html"], "cannot write /nowhere/at/all.html"),
@@ -126,12 +134,12 @@ def test_compare(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
     result = CliRunner(env={"COLUMNS": "160"}).invoke(main, ["compare", "--reports", "4", "--html", str(page)])
     assert result.exit_code == 0, result.output
-    assert "Reports cannot be linked with" in result.output
-    assert "bitwise is left out: It answers yes/no questions only" in result.output
+    assert "With everybody in every round, reports cannot be linked with" in " ".join(result.output.split())
+    assert "bitwise is left out: It " in result.output
     assert "rappor" in result.output
     assert page.stat().st_size < 1_500_000
     found = json.loads(CliRunner().invoke(main, ["compare", "--reports", "4", "--values", "2", "--json"]).stdout)
-    assert {row["name"] for row in found["rows"]} == set(CATALOGUE) - {"fixed-vector-fresh"}
+    assert {row["name"] for row in found["rows"]} == {"one turn", *CATALOGUE} - {"fixed-vector-fresh"}
     assert found["left_out"].keys() == {"fixed-vector-fresh"}
 
 

@@ -1,5 +1,6 @@
 """The demonstration: the whole system, on a smaller crowd than the README's command has."""
 
+import csv
 import json
 import math
 import os
@@ -10,23 +11,19 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from untrackable import strict_json
-from untrackable.auditing.confidence import Matched
 from untrackable.cli.demo import demo, has_window
-from untrackable.demo.demo_run import Collected, DemoResult
-from untrackable.demo.homepage_question import HOMEPAGES
-from untrackable.demo.observer import Followed
-from untrackable.protocol.campaign import Campaign
+from untrackable.demo.demo_run import DemoResult, run
+from untrackable.demo.homepage_question import HOMEPAGES, JOINED, LEFT, WEEKS
+from untrackable.theory.turns import right_matches
 
-CLIENTS, SIMULATED = 40, 30_000
+CLIENTS, SIMULATED = 40, 50_000
 COMMAND = [sys.executable, "-m", "untrackable", "demo"]
 
 
@@ -39,28 +36,127 @@ def read(address: str) -> str:
     return text
 
 
-class Shown(NamedTuple):
-    """What the command printed, the pages that it serves, the picture, and what was left behind."""
-
-    data: dict[str, Any]
-    page: str
-    questions: list[str]
-    answering: str
-    picture: bytes
-    left: list[Path]
-
-
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """The command, left running for a browser until it is interrupted."""
-    picture, scratch = tmp_path_factory.mktemp("demo") / "demo.png", tmp_path_factory.mktemp("scratch")
-    command = [*COMMAND, "--clients", str(CLIENTS), "--simulated", str(SIMULATED), "--json", "--plot", str(picture)]
-    with subprocess.Popen(  # noqa: S603
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
-    ) as run:
-        assert run.stderr is not None
+def outcome() -> Iterator[DemoResult]:
+    with run(clients=CLIENTS, simulated=SIMULATED) as found:
+        yield found
+
+
+class Given(NamedTuple):
+    """What the command gives for a result: its words, its numbers, a table and a picture."""
+
+    words: str
+    json: dict[str, object]
+    rows: list[dict[str, str]]
+    picture: bytes
+
+
+@pytest.fixture
+def given(outcome: DemoResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Given:
+    ended = []
+
+    @contextmanager
+    def ran(**_: object) -> Iterator[DemoResult]:
+        yield outcome
+        ended.append(True)
+
+    monkeypatch.setattr("untrackable.demo.demo_run.run", ran)
+    monkeypatch.setattr("untrackable.serving.http_server.end_on_signals", lambda: None)
+    monkeypatch.setattr("signal.pause", lambda: pytest.fail("it waits"))
+    table, picture = tmp_path / "demo.csv", tmp_path / "demo.png"
+    options = ["--once", "--export", str(table), "--plot", str(picture)]
+    text = CliRunner().invoke(demo, options, catch_exceptions=False).stdout
+    numbers = CliRunner().invoke(demo, ["--once", "--json"], catch_exceptions=False).stdout
+    assert len(ended) == 2
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return Given(" ".join(text.split()), json.loads(numbers), rows, picture.read_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_everybody_is_counted_once_and_intervals_hold(outcome: DemoResult) -> None:
+    people = CLIENTS + SIMULATED
+    for collected in (outcome.directly, outcome.relayed, outcome.few):
+        assert collected.people == (people // 10 if collected is outcome.few else people)
+        assert collected.accepted == collected.spans["year"].reports == collected.people
+        for learned in collected.spans.values():
+            expected = (learned.last - learned.first + 1) / WEEKS
+            # Beyond seven standard deviations lies less than 1e-11.
+            away = 7 * math.sqrt(collected.people * expected * (1 - expected))
+            assert abs(learned.reports - collected.people * expected) <= away
+            assert learned.active["lower"] <= collected.people <= learned.active["upper"]
+            assert len(learned.values) == len(HOMEPAGES)
+            for value, row in learned.values.items():
+                assert row["lower"] <= learned.truth[value] <= row["upper"]
+    week, quarter, year, few = (
+        learned.values[LEFT]["upper"] - learned.values[LEFT]["lower"]
+        for learned in (*outcome.directly.spans.values(), outcome.few.spans["year"])
+    )
+    assert week > 2.5 * quarter > 4 * year
+    assert 2.5 < few / year < 4
+    first, *_, last = outcome.quarters
+    assert first.values[LEFT]["lower"] > last.values[LEFT]["upper"]
+    assert first.values[JOINED]["upper"] < last.values[JOINED]["lower"]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_a_relay_changes_the_view_of_the_collector_and_nothing_else(outcome: DemoResult) -> None:
+    directly, relayed = outcome.directly.campaign, outcome.relayed.campaign
+    assert directly.mechanism == relayed.mechanism
+    assert directly.guarantee.eps == relayed.guarantee.eps
+    crowd = relayed.guarantee.crowd
+    assert crowd is not None
+    assert crowd.eps < directly.guarantee.eps / 4
+    assert crowd.reports < (CLIENTS + SIMULATED) / WEEKS
+    assert outcome.relayed.clients == CLIENTS
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_those_who_answer_every_week_are_found_and_those_with_one_turn_are_not(outcome: DemoResult) -> None:
+    rappor, deck, once = outcome.followed
+    assert rappor.by_reports is not None
+    assert deck.by_reports is not None
+    assert rappor.by_reports.sampled > 0.98
+    assert rappor.by_attendance.sampled > 0.99
+    assert deck.by_reports.sampled == pytest.approx(0.001)
+    assert deck.by_attendance.sampled > 0.99
+    assert once.by_reports is None
+    assert once.by_attendance.lower < right_matches(1000, 500, 500).all_at_once / 1000 < once.by_attendance.upper
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_words_numbers_a_table_and_a_picture(outcome: DemoResult, given: Given) -> None:
+    for words in ("Each person answers once", "(upper)", "Shares are sampled", "one turn", "through a relay"):
+        assert words in given.words
+    assert set(given.json) >= {"directly", "relayed", "few", "quarters", "matched_sampled", "recognition_upper"}
+    assert len(given.rows) == 3 * 3 * len(HOMEPAGES)
+    assert given.rows[0]["value"] in HOMEPAGES
+    assert float(given.rows[0]["lower"]) == outcome.directly.spans["week"].values[LEFT]["lower"]
+    assert given.picture.startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_it_keeps_running_for_visitors_until_it_is_interrupted(tmp_path: Path) -> None:
+    """A dashboard, a page to answer, and nothing left behind."""
+    command = [*COMMAND, "--clients", "2", "--simulated", "20000", "--json", "--no-browser"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with (
+        (tmp_path / "printed").open("w+") as printed,
+        subprocess.Popen(  # noqa: S603
+            command, stdout=printed, stderr=subprocess.PIPE, text=True, env=kept_in(scratch)
+        ) as running,
+        ExitStack() as ending,
+    ):
+        ending.callback(running.kill)
+        assert running.stderr is not None
         said = ""
-        for line in run.stderr:  # how long it takes, if the machine is slow, and in the end where to look
+        for line in running.stderr:  # how long it takes, if the machine is slow, and in the end where to look
             said += line
             if "see your report go out" in line:
                 break
@@ -69,56 +165,20 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
         assert found, said
         assert own
         assert re.search(r"with the key ut_\S+", said)
-        page = read(found[1])
-        questions = [read(found[1] + path) for path in set(re.findall(r"/view/[0-9a-f]{64}", page))]
         answering = read(own[1])
         assert f"{found[1]}/client/untrackable-" in answering
-        run.send_signal(signal.SIGINT)
-        printed, rest = run.communicate(timeout=60)
-    assert run.returncode == 130
+        page = read(found[1])
+        assert "Which homepage is yours?" in page
+        asked = set(re.findall(r"/view/[0-9a-f]{64}", page))
+        assert len(asked) == 4
+        assert all("news" in read(found[1] + path) for path in asked)
+        running.send_signal(signal.SIGINT)
+        _, rest = running.communicate(timeout=60)
+        printed.seek(0)
+        assert json.load(printed)["directly"]["people"] == 20_002
+    assert running.returncode == 130
     assert rest == "Stopped.\n"
-    return Shown(json.loads(printed), page, questions, answering, picture.read_bytes(), list(scratch.iterdir()))
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("demo")
-def test_everything_that_was_accepted_is_counted(shown: Shown) -> None:
-    """Numbers on standard output, a page, a picture, nothing left behind."""
-    data = shown.data
-    assert data["people"] == CLIENTS + SIMULATED
-    answers = data["days"] * data["people"]
-    for way in ("alone", "crowd"):
-        asked = data[way]
-        # Each answers a day with probability 1/20: beyond seven standard deviations lies less than 1e-11.
-        assert asked["accepted"] == asked["reports"]
-        assert abs(asked["reports"] - answers / 20) < 7 * math.sqrt(answers * 0.05 * 0.95)
-        assert asked["campaign"]["attendance"]["participation"] == "1/20"
-        assert data["recognition_upper"]["1"] <= asked["campaign"]["guarantee"]["recognition"] <= 0.01
-        assert all(row["lower"] <= row["truth"] <= row["upper"] for row in asked["values"])
-        assert asked["values"][0]["label"] == "news"
-        assert asked["values"][0]["stands_out"]
-    promised = data["crowd"]["campaign"]["guarantee"]
-    assert promised["crowd"]["eps"] < data["alone"]["campaign"]["guarantee"]["eps"] < promised["eps"]
-    assert data["crowd"]["campaign"]["guarantee"]["crowd"]["people"] < data["people"]
-    wide, narrow = (data[way]["values"][0]["upper"] - data[way]["values"][0]["lower"] for way in ("alone", "crowd"))
-    assert narrow < wide / 5
-    assert data["relayed_clients"] == CLIENTS
-    rappor, every_day, by_chance = data["matched_sampled"]
-    assert rappor["by_reports"]["sampled"] > 0.98
-    assert rappor["by_attendance"]["sampled"] > 0.99
-    assert every_day["by_reports"]["sampled"] == pytest.approx(0.001)
-    assert every_day["by_attendance"]["sampled"] > 0.99
-    assert by_chance["client"] == "Deck, one day in twenty"
-    assert by_chance["by_attendance"]["lower"] < 0.002
-    assert by_chance["by_attendance"]["sampled"] < 0.004
-    assert data["recognition_upper"]["7"] == pytest.approx(0.020, abs=1e-3)
-    assert data["recognition_upper"]["30"] == pytest.approx(0.179, abs=1e-3)
-    assert "Which homepage is yours?" in shown.page
-    assert len(shown.questions) == 3
-    assert all("news" in each for each in shown.questions)
-    assert 'src="/answer_page.js"' in shown.answering
-    assert shown.picture.startswith(b"\x89PNG")
-    assert shown.left == []
+    assert list(scratch.iterdir()) == []
 
 
 def test_pages_open_only_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,67 +189,6 @@ def test_pages_open_only_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch
     assert not has_window()
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
     assert has_window()
-
-
-def result_of(data: dict[str, Any]) -> DemoResult:
-    """The result that was printed, without the homepages that are not shown."""
-
-    def collected(asked: dict[str, Any]) -> Collected:
-        declared = {name: part for name, part in asked["campaign"].items() if name != "id"}
-        rows = {row["value"]: {k: v for k, v in row.items() if k != "truth"} for row in asked["values"]}
-        campaign = Campaign.from_bytes(strict_json.canonical(declared))
-        return Collected(campaign, asked["accepted"], asked["reports"], asked["beta"], rows)
-
-    alone, crowd = collected(data["alone"]), collected(data["crowd"])
-    truth = np.zeros(len(HOMEPAGES))
-    for row in data["alone"]["values"]:
-        truth[row["value"]] = row["truth"]
-    followed = (
-        Followed(one["client"], Matched(**one["by_reports"]), Matched(**one["by_attendance"]))
-        for one in data["matched_sampled"]
-    )
-    promised = crowd.campaign.guarantee.crowd
-    assert promised is not None
-    return DemoResult(
-        data["address"],
-        "ut_key",
-        "http://127.0.0.1",
-        data["clients"],
-        data["relayed_clients"],
-        data["people"],
-        truth,
-        alone,
-        crowd,
-        promised,
-        list(crowd.values),
-        tuple(followed),
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("demo")
-def test_numbers_in_words_and_an_end_without_being_asked(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = []
-
-    @contextmanager
-    def run(**_: object) -> Iterator[DemoResult]:
-        yield result_of(shown.data)
-        ended.append(True)
-
-    monkeypatch.setattr("untrackable.demo.demo_run.run", run)
-    monkeypatch.setattr("untrackable.serving.http_server.end_on_signals", lambda: None)
-    monkeypatch.setattr("signal.pause", lambda: pytest.fail("it waits"))
-    again = CliRunner().invoke(demo, ["--once", "--json"], catch_exceptions=False)
-    assert json.loads(again.stdout) == shown.data
-    text = CliRunner().invoke(demo, ["--once"], catch_exceptions=False).stdout
-    assert len(ended) == 2
-    words = " ".join(text.split())
-    assert "(exact)" in text
-    assert "sampled; 95 % interval" in words
-    assert "Deck, one day in twenty" in text
-    assert "independent from day to day" in words
-    assert "upper" in text
-    assert "This trusts the relay" in words
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.test_plan_together import FILE
 from tests.cli.test_rappor_decode import NAMES
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Bitwise, DiscoveredStrings, Fresh, Rappor, write_reports
@@ -41,7 +40,7 @@ for commands in JOBS.values():
 for module in (
     "auditing.comparison auditing.mechanism_audit auditing.evidence.client_audit auditing.evidence.file_audit "
     "accounting.verification collector.http.server discovery.string_discovery display.notebook_columns "
-    "paper.reproduce planning.question_set planning.planned_campaign planning.plans rappor_decode.decode "
+    "paper.reproduce planning.question_set planning.plans rappor_decode.decode "
     "relay.relay_server reports.csv_format reports.file_answers reports.parquet_format reports.simulation "
     "reports.sums_file kernels.compiled cli.mechanism_argument"
 ).split():
@@ -82,8 +81,25 @@ WRITING = "os:fsync"
 """What is called when all of a file has been written, but not under its name."""
 VERIFYING = "untrackable.accounting.verification:verify"
 CLIENT = "def make(value):\n    return lambda: value\n"
-NEW = "--question Often? --category no --category yes --rounds 3 --first 2100-01-01 --participation 1"
+NEW = "--question Often? --category no --category yes --rounds 3 --first 2100-01-01 --every-round"
 WORDS = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12)
+
+QUESTIONS = """
+people = 60_000
+rounds = 4
+eps = 2
+every = "1w"
+first = "2100-01-01"
+
+[questions.smoking]
+question = "Do you smoke?"
+categories = ["no", "yes"]
+
+[questions.start-up]
+question = "How long does it take to start?"
+buckets = "0:8:4"
+above = "clamp"
+"""
 
 pytestmark = pytest.mark.xdist_group("interrupts")
 
@@ -145,7 +161,7 @@ def warm() -> Iterator[WarmProcess]:
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that commands read."""
     folder = tmp_path_factory.mktemp("given")
-    (folder / "questions.toml").write_text(FILE)
+    (folder / "questions.toml").write_text(QUESTIONS)
     (folder / "reports.csv").write_text("user,day,report\n" + "".join(f"{i % 40},{i // 40},1\n" for i in range(80)))
     for name, mechanism, values, encoding in (
         ("numbers", Bitwise(eps_state=1, eps_report=1), [0, 1] * 50, None),
@@ -184,7 +200,7 @@ def check(ended: Interrupted, folder: Path) -> None:
         ("audit-client its_module:make --value 0 --value 1 --reports 3 --export x.csv", PROGRESS),
         ("audit-file {given}/reports.csv --export x.csv", PROGRESS),
         ("plan --people 60000 --values 2 --rounds 1 --eps 1 --html x.html", PROGRESS),
-        ("plan --together {given}/questions.toml --campaigns x", PROGRESS),
+        ("plan --together {given}/questions.toml --campaign x.json", PROGRESS),
         ("compare --values 2 --html x.html", PROGRESS),
         ("estimate {given}/numbers.parquet --export x.csv", PROGRESS),
         ("estimate {given}/numbers.parquet --export x.csv", WRITING),
@@ -229,7 +245,7 @@ def test_servers_are_interrupted(words: str, given: Path, warm: WarmProcess, tmp
 
 def test_waiting_for_the_next_report_is_interrupted(given: Path, warm: WarmProcess, tmp_path: Path) -> None:
     pinned = Campaign.from_bytes((given / "campaign.json").read_bytes()).id
-    allowed = ["--pin", pinned, "--eps", "5", "--crowd-eps", "5", "--recognition", "1"]
+    allowed = ["--pin", pinned, "--eps", "5", "--every-round"]
     run("answer", str(given / "campaign.json"), "--folder", str(given / "mine"), *allowed, typed="yes\n")
     out, words = tmp_path / "out", f"send https://nobody.invalid --folder {given}/mine --stay"
     ended = warm.interrupt(tmp_path, words, ready=lambda: out.exists() and "next report" in out.read_text())
@@ -239,7 +255,7 @@ def test_waiting_for_the_next_report_is_interrupted(given: Path, warm: WarmProce
 def test_a_prompt_is_interrupted(given: Path, warm: WarmProcess, tmp_path: Path) -> None:
     """By the key itself, on a terminal. Nothing is stored."""
     pinned = Campaign.from_bytes((given / "campaign.json").read_bytes()).id
-    allowed = f"--pin {pinned} --eps 5 --crowd-eps 5 --recognition 1"
+    allowed = f"--pin {pinned} --eps 5 --every-round"
     ours, theirs = pty.openpty()
     try:
         ended = warm.interrupt(

@@ -1,16 +1,32 @@
-"""`untrackable plan`: as a person types it."""
+"""`untrackable plan`: as a person types it, for one question or several."""
 
 import json
-import re
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from untrackable import Categories
 from untrackable.cli import main
-from untrackable.theory.crowd_counts import MARGIN, counted_crowd
+from untrackable.cli.typed_numbers import exact_number
+from untrackable.encodings import Categories
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.campaign_draft import CampaignDraft
+
+GOOD = ("--people", "100,000", "--values", "16", "--rounds", "52", "--eps", "4")
+QUESTIONS = """
+people = 100_000
+rounds = 12
+eps = 2
+every = "7d"
+
+[questions.smokes]
+question = "Do you smoke?"
+values = 2
+
+[questions.age]
+question = "How old are you?"
+categories = ["young", "middle", "old"]
+"""
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -19,193 +35,105 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-GOOD = ("--people", "100000000", "--values", "16", "--rounds", "12", "--eps", "2")
-
-
-def test_a_table_a_recommendation_and_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
     code, output = run(*GOOD)
     assert code == 0
-    assert output.splitlines()[1].startswith("deck: frequencies are off by at most")
-    for part in (
-        "(upper; all values at once",
-        "advantage 0 (exact)",
-        '"mechanism": "deck"',
-        "The paper's own selection",
+    lines = output.strip().splitlines()[:8]
+    for line, begin in zip(
+        lines,
+        (
+            "About 1,923 people answer one round: an answer that 5 % of people give, or fewer, is off by at most",
+            "A quarter of the rounds, 13 together: ±0.564 points (upper; standard error 0.184, upper)",
+            "All 52 rounds together: ±0.276 points",
+            "Can answers be ranked? Yes: two shares that differ by more than 4.5 points in one round",
+            "Nobody can follow a person: each sends one report",
+            "The collector alone learns of a person's answer at most eps 4, for ever and with delta 0",
+            "Relay and collector together learn no more than that",
+            "A relay would change no error, only the collector's view: among the 1,729 reports",
+        ),
+        strict=True,
     ):
-        assert part in " ".join(output.split())
-    assert "memoized: Its reports can be followed: advantage is at least" in output
+        assert line.startswith(begin), line
+    assert "would be more accurate from eps 33.38 on" in output
+    assert '"wipes": 0' in output
+    assert "memoized" not in output
 
 
 @pytest.mark.parametrize("width", ["60", "100"])
 def test_narrow_terminals(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    code, output = run(*GOOD, "--advantage", "0")
+    code, output = run(*GOOD)
     assert code == 0
     assert max(len(line) for line in output.splitlines()) <= int(width)
-    assert "  deck: bits=4, slots=12, eps_report=" in output
+
+
+def test_every_round_is_computed_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    code, output = run("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all")
+    assert code == 0
+    told = output[output.index("Everybody in every round instead:") :]
+    assert "  deck: standard error" in told
+    assert "and its reports can be linked" in told
+    found = json.loads(run("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all", "--json")[1])
+    assert {row["name"] for row in found["every_round"]} >= {"deck", "fading", "rnip"}
+    assert "every_round" not in json.loads(run(*GOOD, "--json")[1])
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
     encoding = tmp_path / "encoding.json"
     encoding.write_text(json.dumps(Categories(names=["a", "b", "c"]).to_json()), encoding="utf-8")
-    code, output = run(
-        "--encoding", str(encoding), "--rounds", "12", "--eps", "2", "--error", "0.05", "--advantage", "0", "--json"
-    )
+    asked = ("--encoding", str(encoding), "--rounds", "12", "--eps", "2", "--error", "0.05", "--relay", "--json")
+    code, output = run(*asked)
     found = json.loads(output)
     assert code == 0
-    assert found["unknown"] == "people"
-    best = found["options"][0]
-    assert best["name"] == found["campaign"]["mechanism"]["mechanism"] == "deck"
-    assert best["tracked"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
-    assert best["error_upper"] <= 0.05
-    assert found["campaign"]["encoding"]["names"] == ["a", "b", "c"]
-    assert found["campaign"]["guarantee"] == {
-        "eps": 2.0,
-        "delta": 1e-6,
-        "values": "fixed",
-        "gamma": 0.0,
-        "tracking_delta": 0.0,
-        "recognition": 0.001736,
-    }
-    assert found["campaign"]["attendance"]["participation"] == best["participation"] == "1/6"
-    assert best["recognised"]["recognition"]["upper"] <= 0.001736
-    assert found["goals"]["places"] == ["1/2", "1/2"]
-    assert {r["binding"] for r in found["refusals"]} >= {"tracking", "privacy", "values"}
+    assert (found["unknown"], found["met"], found["changes"]) == ("people", True, [])
+    assert found["solved"]["people"] > 1000
+    assert found["promises"]["figure"]["radius_upper"] <= 0.05
+    assert found["crowd"]["everybody"]["certainty"] == "bracket"
+    draft = CampaignDraft.from_json(found["campaign"])
+    assert draft.guarantee.eps == 2
+    assert draft.guarantee.crowd is not None
+    assert found["campaign"]["guarantee"]["crowd"]["reports"] == found["crowd"]["reports"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [  # the cases of docs/planning.md, and one whose mechanism leaves traces, with eps solved for
-        "--people 1000000 --values 2 --rounds 365 --eps 1 --changes --pooled 30",
-        "--values 1024 --rounds 52 --eps 2 --error 0.01",
-        "--people 50000000 --strings 20 --rounds 12 --eps 4 --changes",
-        "--people 1000000 --values 2 --rounds 365 --eps 1 --error 0.3",
-        "--people 1000000 --values 2 --rounds 30 --error 0.1 --reports 5 --matched 0.01",
-    ],
-)
-def test_from_a_plan_to_a_campaign(words: str, tmp_path: Path) -> None:
-    planned, place = tmp_path / "plan.json", tmp_path / "campaign.json"
-    code, output = run(*words.split(), "--json")
-    assert code == 0
-    planned.write_text(output, encoding="utf-8")
-    new = ["campaign", "new", str(place), "--plan", str(planned), "--question", "Which?", "--every", "1w"]
-    made = CliRunner().invoke(main, new)
-    assert made.exit_code == 0, made.output
-    document, fragment = json.loads(place.read_text("utf-8")), json.loads(output)["campaign"]
-    assert {name: document[name] for name in fragment} == fragment
-    verified = CliRunner().invoke(main, ["campaign", "verify", str(place)])
-    assert verified.exit_code == 0, verified.output
+def test_numbers_as_people_type_them() -> None:
+    found = [
+        json.loads(run("--people", people, "--values", "4", "--rounds", rounds, "--eps", eps, "--json")[1])[
+            "solved"
+        ]
+        for people, rounds, eps in (("1000000", "1000", "2"), ("1e6", "1e3", "2.0"), ("1,000,000", "1,000", "2e0"))
+    ]
+    assert found[0] == found[1] == found[2]
+    assert [exact_number(text) for text in ("1_000", "2.5e3", ".5")] == [1000, 2500, exact_number("0.5")]
+    for wrong in ("1,00", "1e", "ten", "1,000,00", "", "nan", "inf"):
+        with pytest.raises(ValueError, match="is not a number such as"):
+            exact_number(wrong)
 
 
-IN_CROWD = ("--people", "100000", "--values", "16", "--rounds", "12", "--crowd-eps", "1", "--eps", "64")
-
-
-def test_from_a_plan_for_a_crowd_to_a_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands that a plan prints, one after the other."""
-    monkeypatch.chdir(tmp_path)
-    invoke = CliRunner().invoke
-    Path("plan.json").write_text(run(*IN_CROWD, "--json")[1], encoding="utf-8")
-    public = invoke(main, ["gateway", "new", "gateway.keys", "--keys", "3", "--every", "4", "--json"]).stdout
-    Path("gateway.json").write_text(public, encoding="utf-8")
-    new = ["campaign", "new", "campaign.json", "--plan", "plan.json", "--question", "Which?"]
-    for options, words in (
-        ([], "needs the public keys of the collector's gateway"),
-        (["--gateway", "gateway.keys"], "Give what `untrackable gateway show KEYS --json` prints"),
-        (["--gateway", "gateway.json", "--crowd-people", "5"], "--plan already sets --crowd-people"),
-    ):
-        refused = invoke(main, [*new, *options])
-        assert refused.exit_code == 1
-        assert words in refused.stderr
-        assert not Path("campaign.json").exists()
-    made = invoke(main, [*new, "--gateway", "gateway.json"])
-    assert made.exit_code == 0, made.output
-    document = json.loads(Path("campaign.json").read_text("utf-8"))
-    fragment = json.loads(Path("plan.json").read_text("utf-8"))["campaign"]
-    assert {name: document[name] for name in fragment} == fragment
-    counted = counted_crowd(100_000, Fraction(document["attendance"]["participation"]), MARGIN)
-    assert document["guarantee"]["crowd"] == {"eps": 1, "delta": 1e-6, "people": counted}
-    assert document["gateway"] == json.loads(public)
-    verified = invoke(main, ["campaign", "verify", "campaign.json"])
-    assert verified.exit_code == 0, verified.output
-    assert "if relay and collector work together: " in verified.output
-    assert f"in a crowd of {counted:,} (a round is published from " in verified.output
-
-
-def test_a_plan_for_a_crowd_says_what_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = run(*IN_CROWD)[1].splitlines()
-    said = " ".join(" ".join(lines).split())
-    # The search for the loudest reports ends within its tolerance, and its last digits depend on the processor.
-    assert re.search(r"all reports ever have eps at most 0\.96\d* \(upper; at least 0\.95", said)
-    assert "Up to 5 % of 100,000 people may be missing from a round." in said
-    assert "(exact) at delta = 1e-06, which is hardly any protection; the limit is 64." in said
-    assert "by other answers at most 1;" not in said
-    assert "mechanism eps alone crowd figure answered recognised followed" in [" ".join(x.split()) for x in lines]
-    assert "  untrackable gateway new gateway.keys --json > gateway.json" in lines
-    assert '--plan plan.json --question "…" \\ --gateway gateway.json' in said
-
-
-def test_a_plan_with_answers_of_ones_own(tmp_path: Path) -> None:
-    fragment = json.dumps(json.loads(run(*GOOD, "--json")[1])["campaign"])
-    place = tmp_path / "campaign.json"
-    new = ["campaign", "new", str(place), "--plan", fragment, "--question", "Which?"]
-    done = CliRunner().invoke(main, [*new, "--category", "a", "--category", "b"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(place.read_text("utf-8"))["encoding"]["names"] == ["a", "b"]
-    place.unlink()
-    too_many = [word for i in range(17) for word in ("--category", f"answer {i}")]
-    done = CliRunner().invoke(main, [*new, *too_many])
-    assert done.exit_code == 1
-    assert "does not take all 17 values" in done.output
-    assert not place.exists()
-
-
-def test_attendance_is_asked_for_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    code, output = run(*GOOD, "--places", "0.8,0.2", "--persistence", "3", "--advantage", "0")
-    assert code == 0
-    said = " ".join(output.split())
-    assert "Each person answers about one round in" in said
-    assert "where people are 4/5 and 1/5 of the time for 3 rounds at a time" in said
-    assert "--persistence 3 " in said
-    assert "--places 0.8,0.2 " in said
-    code, output = run(*GOOD, "--recognition", "1", "--advantage", "0", "--json")
-    assert json.loads(output)["options"][0]["participation"] == "1"
-    code, output = run(*GOOD, "--participation", "1/2", "--advantage", "0")
+def test_goals_that_are_not_met_name_the_nearest_changes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    asked = ("--people", "1e5", "--values", "1024", "--rounds", "52", "--eps", "1.5", "--error", "0.08")
+    code, output = run(*asked)
     assert code == 1
-    assert "It needs a participation of 1/6, or clients that answer from one network only" in " ".join(
-        output.split()
-    )
+    lines = output.strip().splitlines()
+    assert lines[0] == "Not met. The error would be ±12.6 points (upper), and ±8 points is asked for."
+    assert lines[1] == "Instead: rounds 2.37 times as long: 22 instead of 52 in the same time."
+    assert lines[2] == "Instead: 3 rounds pooled for one figure."
+    assert lines[3] == "Instead: at most 11 answers."
+    assert lines[4] == "Instead: eps 2.26."
+    assert lines[5].startswith("Instead: 234,")
+    assert lines[6].startswith("A relay would not change the error.")
+    assert "campaign new" not in output
+    assert json.loads(run(*asked, "--json")[1])["campaign"] is None
 
 
 def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    lines = [line.strip() for line in run(*GOOD, "--advantage", "0")[1].splitlines()]
-    assert f"untrackable plan {' '.join(GOOD)} --advantage 0 --json > plan.json" in lines
-    assert 'untrackable campaign new campaign.json --plan plan.json --question "…"' in lines
-    typed = (
-        "--buckets",
-        "50ms:20s:14:log",
-        "--above",
-        "clamp",
-        "--people",
-        "1000000",
-        "--rounds",
-        "1",
-        "--eps",
-        "1",
-    )
-    lines = [line.strip() for line in run(*typed)[1].splitlines()]
-    assert f"untrackable plan {' '.join(typed)} --json > plan.json" in lines
-
-
-def test_nothing_does_it() -> None:
-    code, output = run("--people", "1000", "--values", "16", "--rounds", "300", "--eps", "0.5", "--error", "0.01")
-    assert code == 1
-    assert output.lstrip().startswith("Not usable: the error would be more than ±1, and it must be at most ±0.01.")
-    assert "No mechanism meets these goals." in " ".join(output.split())
-    assert "The nearest is deck. It needs" in output
+    lines = [line.strip() for line in run(*GOOD, "--relay")[1].splitlines()]
+    assert "untrackable plan --people 100000 --values 16 --rounds 52 --eps 4 --relay --json > plan.json" in lines
+    assert "untrackable gateway new gateway.keys --json > gateway.json" in lines
+    assert any(line.startswith("untrackable campaign new campaign.json --plan plan.json") for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -217,12 +145,13 @@ def test_nothing_does_it() -> None:
             "--people and --error are missing: one of --people, --rounds, --eps and --error may",
         ),
         (("--people", "10", "--rounds", "5", "--eps", "1"), "give one of --encoding, --values, --bits"),
-        (("--people", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "neither a number nor forever"),
-        ((*GOOD, "--advantage", "0.1", "--matched", "0.1"), "contradict each other"),
-        ((*GOOD, "--places", "0.9,0.9"), "--places must be shares of at most 1"),
-        ((*GOOD, "--participation", "2"), "--participation must be between 0 and 1"),
+        (("--people", "10", "--values", "2", "--rounds", "often", "--eps", "1"), "is not a number such as 100000"),
+        (("--people", "1.5", "--values", "2", "--rounds", "3", "--eps", "1"), "'1.5' is not a whole number"),
+        ((*GOOD, "--share", "2"), "--share must be between 0 and 1"),
+        ((*GOOD, "--wipes", "-1"), "--wipes must be between 0 and 100"),
+        ((*GOOD, "--choice", "a"), "--choice says what the answers are"),
+        ((*GOOD, "--campaign", "x.json"), "--campaign goes with --together"),
         ((*GOOD, "--html", "/no/such/folder/x.html"), "there is no folder"),
-        ((*GOOD, "--observer", "alone", "--crowd-eps", "1"), "--crowd-eps is for --observer crowd"),
     ],
 )
 def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:
@@ -231,29 +160,76 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:
     assert message in output
 
 
-def test_a_file_that_is_no_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text('{"type": "nothing"}', encoding="utf-8")
-    code, output = run("--encoding", str(path), "--people", "10", "--rounds", "5", "--eps", "1")
+@pytest.mark.parametrize("want", ["quantiles", "mean"])
+def test_a_mean_or_quantiles_may_be_wanted(want: str, tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    asked = ("--people", "1e6", "--values", "8", "--rounds", "3", "--eps", "2", "--want", want)
+    code, output = run(*asked, "--html", str(page))
+    assert code == 0, output
+    said = " ".join(output.split())
+    assert {"quantiles": "the shares of people up to any number", "mean": "the mean, in hundredths"}[want] in said
+    assert "What will this campaign tell?" in page.read_text("utf-8")
+
+
+def test_strings_and_several_answers() -> None:
+    said = " ".join(run("--people", "1e8", "--strings", "8", "--rounds", "4", "--eps", "4")[1].split())
+    assert "of people hold are found (predicted)" in said
+    several = ("--people", "1e6", "--choice", "a", "--choice", "b", "--choice", "c", "--rounds", "4", "--eps", "4")
+    said = " ".join(run(*several)[1].split())
+    assert "Best way to ask: one report about all questions together." in said
+    assert "divide" in said
+
+
+def test_questions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    file, place, page = tmp_path / "q.toml", tmp_path / "c.json", tmp_path / "p.html"
+    file.write_text(QUESTIONS, encoding="utf-8")
+    code, output = run("--together", str(file), "--campaign", str(place), "--html", str(page))
+    assert code == 0, output
+    assert "2 questions in one campaign, with one turn for all of them." in output
+    made = Campaign.from_bytes(place.read_bytes())
+    assert made.question == "smokes: Do you smoke? age: How old are you?"
+    assert made.turns is not None
+    assert (made.turns.rounds, made.round_seconds, made.guarantee.eps) == (12, 7 * 86400, 2)
+    assert "What will these questions tell?" in page.read_text("utf-8")
+    found = json.loads(run("--together", str(file), "--json")[1])
+    assert set(found["questions"]) == {"smokes", "age"}
+    assert {way["name"] for way in found["ways"]} == {"draw", "groups", "joint", "divide"}
+    code, output = run("--together", str(file), "--campaign", str(place))
     assert code != 0
-    assert "type must be one of" in output
+    assert "exists already" in output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("eps = 2", "epsilon = 2", "epsilon is not known; known are people, rounds, eps"),
+        ("values = 2", "values = 2\neps = 1", "question smokes: eps is for all questions together"),
+        ("values = 2", 'choices = ["a", "b"]', "question smokes: choices is not known"),
+        ('question = "Do you smoke?"', "", "question smokes: its text is missing"),
+        ("[questions.age]", '[questions."a b"]', "a name has letters, digits, - and _ only"),
+        ("values = 2", "values = 1", "question smokes: values must be at least 2"),
+        ("eps = 2", "eps = 2\nrelay = true", "needs the public keys of the collector's gateway"),
+        ("[questions", "[other", "has no questions"),
+    ],
+)
+def test_wrong_files_of_questions(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "q.toml"
+    file.write_text(QUESTIONS.replace(old, new), encoding="utf-8")
+    code, output = run("--together", str(file), "--campaign", str(tmp_path / "c.json"))
+    assert code != 0
+    assert message in output
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_other_options_do_not_go_with_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "q.toml"
+    file.write_text(QUESTIONS, encoding="utf-8")
+    code, output = run("--together", str(file), "--eps", "1")
+    assert code != 0
+    assert "--eps does not go with --together: the file says what is asked for" in output
 
 
 def test_users_is_another_word_for_people() -> None:
     assert run("--users", *GOOD[1:], "--json")[0] == 0
-    help_text = " ".join(run("--help")[1].split())
-    assert "--people N People who take part." in help_text
-
-
-def test_a_mean_or_quantiles_may_be_wanted(tmp_path: Path) -> None:
-    question = ("--people", "10000000", "--values", "8", "--rounds", "3", "--eps", "2")
-    asked = (*question, "--advantage", "0", "--recognition", "1", "--want")
-    found = json.loads(run(*asked, "quantiles", "--json")[1])
-    assert found["goals"]["want"] == "quantiles"
-    assert "views" in {option["name"] for option in found["options"]}
-    assert "shares of people up to a number are off by at most" in found["verdict"][0]
-    page = tmp_path / "plan.html"
-    code, output = run(*asked, "mean", "--html", str(page))
-    assert code == 0, output
-    assert "one-bit" in page.read_text("utf-8")
-    assert "of the mean, as a share of the range of numbers" in page.read_text("utf-8")
+    assert "People who take part." in " ".join(run("--help")[1].split())

@@ -259,7 +259,7 @@ def test_a_collector_says_which_reports_it_cannot_open(
     for name in ("gateway", "other"):
         public = run("gateway", "new", f"{name}.keys", "--keys", "1", "--json").stdout
         Path(f"{name}.json").write_text(public, encoding="utf-8")
-    crowd = ["--rounds", "2", "--participation", "1", "--crowd-people", "2000", "--gateway", "gateway.json"]
+    crowd = ["--rounds", "2", "--people", "4000", "--relay", "--gateway", "gateway.json"]
     asked = ["--question", "Which?", "--category", "a", "--category", "b"]
     assert run("campaign", "new", "c.json", *asked, *crowd).exit_code == 0
     assert "serve --gateway-keys" in run("manage", "add", "c.json", "--store", url).stdout

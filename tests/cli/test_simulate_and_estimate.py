@@ -49,29 +49,33 @@ def test_from_simulation_to_answer(reports: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_campaign_will_tell(tmp_path: Path) -> None:
+    """Each person answers once: all rounds have as many reports as there are people, a third of them a third."""
     asked, held, path = tmp_path / "asked.json", tmp_path / "held.csv", tmp_path / "x.parquet"
     question = ("--question", "Dark?", "--category", "no", "--category", "yes", "--rounds", 12)
-    assert run("campaign", "new", asked, *question, "--participation", "1/6").exit_code == 0
+    assert run("campaign", "new", asked, *question, "--eps", 4).exit_code == 0
     held.write_text("value,count\nno,20000\nyes,10000\n")
+    every = json.loads(run("simulate", asked, "--values", held, "--out", tmp_path / "all.parquet", "--json").output)
+    assert (every["reports"], every["rounds"]) == (30_000, 12)
     done = run("simulate", asked, "--values", held, "--rounds", 4, "--out", path, "--json")
     told, declared = json.loads(done.output), json.loads(asked.read_text())
     assert told["mechanism"] == declared["mechanism"]
     assert told["encoding"]["names"] == ["no", "yes"]
-    assert told["participation"] == "1/6"
-    # 120,000 coins of 1/6: their standard deviation is 129, and six of those are passed once in 5·10^8 runs.
-    assert abs(told["reports"] - 20_000) < 6 * 129.1
+    assert told["turns"] == {"rounds": 12, "share": "1"}
+    # 30,000 draws with probability 1/3 have a standard deviation of 82. Six are passed once in 5·10^8 runs.
+    assert abs(told["reports"] - 10_000) < 6 * 81.7
     again = run("simulate", asked, "--values", held, "--rounds", 4, "--out", tmp_path / "y.parquet")
     assert f"next: untrackable estimate {tmp_path / 'y.parquet'}\n" in again.output
     found = run("estimate", path)
-    assert "those who answered are a random sample, each with probability 1/6" in found.output
-    assert run("estimate", path, "--participation", "1/6").output == found.output
-    wrong = run("estimate", path, "--participation", "1/5")
-    assert "its reports were made with the participation 1/6, not with 1/5, as given or as other files say" in (
-        wrong.stderr
-    )
+    assert "those who answered are a random sample" in found.output
+    assert run("estimate", path, "--turns", "12").output == found.output
+    wrong = run("estimate", path, "--turns", "11").stderr
+    assert wrong.startswith("Error: its reports were made with the turns ")
+    assert "12" in wrong.partition(", not with ")[0]
     assert (tmp_path / "y.parquet").read_bytes() == path.read_bytes()
     refused = run("simulate", asked, "bits=1", "--out", tmp_path / "z.parquet")
     assert "a campaign says how reports are made: give no parameters" in refused.output
+    more = run("simulate", asked, "--rounds", "13", "--out", tmp_path / "z.parquet")
+    assert "--rounds must be at most 12, the rounds of this campaign, got 13" in more.output
 
 
 def test_json_of_both(tmp_path: Path) -> None:

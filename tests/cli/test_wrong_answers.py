@@ -34,7 +34,7 @@ def run(*arguments: str | Path, given: str = "") -> Result:
 
 def campaign(folder: Path, *options: str) -> tuple[Path, str]:
     place = folder / "campaign.json"
-    done = run("campaign", "new", place, "--question", "What?", "--rounds", "3", "--participation", "1", *options)
+    done = run("campaign", "new", place, "--question", "What?", "--rounds", "3", *options)
     assert done.exit_code == 0, done.output
     return place, Campaign.from_bytes(place.read_bytes()).id
 
@@ -42,7 +42,7 @@ def campaign(folder: Path, *options: str) -> tuple[Path, str]:
 def answered(folder: Path, options: tuple[str, ...], text: str) -> Result:
     place, pin = campaign(folder, *options)
     own = folder / "own"
-    done = run("answer", place, "--pin", pin, "--folder", own, "--recognition", "1", given=f"{text}\n")
+    done = run("answer", place, "--pin", pin, "--folder", own, given=f"{text}\n")
     if done.exit_code:  # Nothing was joined, so nothing was spent.
         assert json.loads(run("policy", "show", "--folder", own, "--json").output) == {"policy": None}
     return done
@@ -121,7 +121,7 @@ def test_buckets_that_overlap(tmp_path: Path, buckets: str) -> None:
 def test_a_quantile_that_reports_cannot_tell(tmp_path: Path) -> None:
     """It is said, in words and as JSON, and no number is printed in its place."""
     (tmp_path / "held.csv").write_text("value,count\n3,20\n1,20\n")
-    place, _ = campaign(tmp_path, "--buckets", "0s,1s,2s,4s")
+    place, _ = campaign(tmp_path, "--buckets", "0s,1s,2s,4s", "--eps", "0.1")
     out = tmp_path / "reports.parquet"
     assert run("simulate", place, "--values", tmp_path / "held.csv", "--out", out).exit_code == 0
     shown = run("estimate", out, "--quantile", "0.9").output.splitlines()

@@ -1,6 +1,7 @@
 """Campaigns, people and servers for the tests."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.theory.turns import Turns
 
 START = 1_800_000_000
 DAY = 86_400
@@ -23,18 +28,25 @@ SERVER = "http://127.0.0.1:9"
 
 
 def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:
-    """A question a day for a month, by a deck of four values unless another mechanism is given."""
+    """A question that everybody answers each day for a month, by a deck unless another mechanism is given."""
     made = mechanism or Deck(bits=2, slots=30, eps_report=0.05)
     guarantee = {"eps": 1.0, "delta": 1e-6, "values": "any", "gamma": 0.0, "tracking_delta": 0.0}
-    if "attendance" in changes:
-        guarantee |= {"recognition": 1.0}
-    if "wipes" in changes:
-        guarantee |= {"wipes": None}
+    return _made(made, guarantee, changes)
+
+
+def turns_campaign(base: Local | None = None, **changes: Any) -> Campaign:
+    """A question that each person answers once in a month, with eps 1 unless another base is given."""
+    made = Fresh(base or NoisyInnerProduct(bits=2, eps=1.0))
+    rounds = changes.setdefault("rounds", 30)
+    turns = Turns(rounds=rounds, share=changes.pop("share", Fraction(1)), wipes=changes.pop("wipes", 0))
+    return _made(made, {"eps": 1.0}, {"turns": turns, **changes})
+
+
+def _made(made: Mechanism, guarantee: dict[str, Any], changes: dict[str, Any]) -> Campaign:
+    bits = max(1, ((made.capacity or 4) - 1).bit_length())
     given: dict[str, Any] = {
         "question": "How many?",
-        "encoding": Bit()
-        if isinstance(made, Bitwise)
-        else IntegerRange(low=0, high=(1 << min(16, getattr(made, "bits", 2))) - 1),
+        "encoding": Bit() if isinstance(made, Bitwise) else IntegerRange(low=0, high=(1 << min(16, bits)) - 1),
         "mechanism": made,
         "first_round": START,
         "round_seconds": DAY,
@@ -42,7 +54,7 @@ def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:
     }
     for name, value in changes.items():
         (guarantee if name in guarantee else given)[name] = value
-    return Campaign(**given, guarantee=Guarantee(**guarantee))  # type: ignore[arg-type]
+    return Campaign(**given, guarantee=Guarantee(**guarantee))
 
 
 class Clock:
@@ -78,19 +90,13 @@ class Server:
 
 
 def policy(**limits: Any) -> Policy:
-    """What somebody allows who does not mind being recognised by attendance, unless limits say otherwise.
-
-    The limits for a crowd are those for one person, unless they say otherwise.
-    """
-    allowed = {"eps": 1.0, "delta": 1e-6, "recognition": 1.0, **limits}
-    return Policy(**{"crowd_eps": allowed["eps"], "crowd_delta": allowed["delta"], **allowed})
+    """What somebody allows who does not mind being recognised by attendance, unless limits say otherwise."""
+    return Policy(**{"eps": 1.0, "delta": 1e-6, "every_round": True, **limits})
 
 
-def client(folder: Path, asked: Campaign, clock: Callable[[], float], **given: Any) -> Client:
-    """A client of somebody who allows what a campaign of the samples needs; with limits, and `one_network`."""
-    one_network = given.pop("one_network", False)
-    allowed = policy(pins=(asked.id,), **given)
-    return Client(asked, None, allowed, folder=folder, clock=clock, one_network=one_network)
+def client(folder: Path, asked: Campaign, clock: Callable[[], float], **limits: Any) -> Client:
+    """A client of somebody who allows what a campaign of the samples needs, unless limits say otherwise."""
+    return Client(asked, None, policy(pins=(asked.id,), **limits), folder=folder, clock=clock)
 
 
 def send(member: Any, server: Server, clock: Clock, *places: Attachment) -> str:

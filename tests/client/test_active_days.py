@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.samples import DAY, START, Clock, Server, campaign, client, send
+from tests.client.samples import DAY, START, Clock, Server, campaign, client, send, turns_campaign
 from untrackable.client import active_days
 from untrackable.client.client import Client, members
 from untrackable.client.saved_state import State
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION
+from untrackable.encodings.presence import Presence
 from untrackable.errors import CampaignRefused, StateError
 from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.present import Present
 
 ASKED = campaign(Deck(bits=5, slots=30, eps_report=0.05), encoding=ACTIVE_DAYS)
 RETURNING = campaign(Deck(bits=4, slots=30, eps_report=0.05), encoding=RETENTION)
@@ -111,3 +114,28 @@ def test_a_file_that_makes_no_sense_is_an_error(content: dict[str, object], tmp_
         with pytest.raises(StateError, match="the file of days cannot be understood"):
             attempt()
     assert someone.folder.read(active_days.name(ASKED.id), "it") == content
+
+
+def test_counting_people_keeps_no_days(tmp_path: Path) -> None:
+    asked = turns_campaign(Present(), encoding=Presence(), eps=0.0)
+    someone = client(tmp_path / "c", asked, Clock())
+    someone.used()
+    assert not list((tmp_path / "c").glob("*.days"))
+    with someone.opened(float(START)) as (ledger, _):
+        assert ledger.turns == 1
+        assert ledger.spent.eps == 0
+
+
+def test_days_are_forgotten_after_the_turn(tmp_path: Path) -> None:
+    asked = turns_campaign(NoisyInnerProduct(bits=5, eps=1.0), encoding=ACTIVE_DAYS, rounds=2)
+    for number in range(20):
+        clock, server = Clock(), Server()
+        someone = client(tmp_path / str(number), asked, clock)
+        for round in (1, 2):
+            someone.used()
+            clock.late_in(round)
+            send(someone, server, clock)
+        clock.late_in(3)
+        someone.used()
+        assert len(server.bodies) == 1
+        assert not list((tmp_path / str(number)).glob("*.days"))

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of, round_of
+from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of, round_of, turns_campaign
 from untrackable.client.client import members
 from untrackable.client.http_post import Address, Post, Ready, Reply
-from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life
+from untrackable.client.ledger import Ledger, Life
 from untrackable.client.private_folder import Folder
-from untrackable.errors import ClockBehind
+from untrackable.errors import CampaignRefused, ClockBehind
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.interface import Mechanism
@@ -44,7 +43,7 @@ def network(log: Path, step: Callable[[], None]) -> Post:
 def live(folder: Path, log: Path, mechanism: Mechanism, step: Callable[[], None]) -> None:
     """Join, report in three rounds, with a change of value where there may be one, leave, come back and leave."""
     clock, asked = Clock(), _asked(mechanism)
-    someone = client(folder, asked, clock, tracking_delta=1.0)
+    someone = client(folder, asked, clock, eps=3.0, delta=1e-5, tracking_delta=1.0)
     someone.answer(2)
     for round in (1, 2, 4):
         clock.late_in(round)
@@ -58,7 +57,7 @@ def live(folder: Path, log: Path, mechanism: Mechanism, step: Callable[[], None]
 
 
 def _asked(mechanism: Mechanism) -> Any:
-    fixed = {} if isinstance(mechanism, Deck) else {"values": "fixed", "tracking_delta": 1.0}
+    fixed = {} if isinstance(mechanism, Deck) else {"values": "fixed", "tracking_delta": 0.05}
     return campaign(mechanism, rounds=6, **fixed)
 
 
@@ -125,7 +124,7 @@ def lives_of(folder: Path, campaign_id: str) -> tuple[Life, ...]:
     [
         (Deck(bits=6, slots=6, eps_report=0.05), False),
         (Deck(bits=6, slots=6, eps_report=0.05), True),
-        (InnerProduct(bits=6, slots=4, eps_report=0.05), False),
+        (InnerProduct(bits=6, slots=400, eps_report=0.05), False),
     ],
     ids=["deck", "deck-torn", "stored"],
 )
@@ -160,8 +159,11 @@ def test_killed_between_every_pair_of_steps(
                 same = {body for body in bodies if round_of(body) == round}
                 assert len(same) == 1, (number, round)
             assert len({nonce_of(body) for body in bodies}) == len({round_of(body) for body in bodies})
-            charged = sum(life.rounds or 0 for life in lives_of(folder, asked.id))
-            assert len({round_of(body) for body in bodies}) <= charged <= 6
+            lives = lives_of(folder, asked.id)
+            assert all(
+                any(life.answered and life.first <= round_of(body) <= life.through for life in lives)
+                for body in bodies
+            )
             answered_later += any(round_of(body) == 6 for body in bodies)
             shutil.rmtree(folder)
         log.unlink(missing_ok=True)
@@ -170,6 +172,72 @@ def test_killed_between_every_pair_of_steps(
         number += 1
     assert number > 100
     assert answered_later > number // 2  # most of them live on
+
+
+ONCE = turns_campaign(rounds=1)
+
+
+def live_once(folder: Path, log: Path, step: Callable[[], None], *, change: bool, leave: bool) -> None:
+    """Join, perhaps change the value, answer in the only round, perhaps leave first; then try to answer again."""
+    clock = Clock()
+    someone = client(folder, ONCE, clock)
+    someone.answer(2)
+    if change:
+        someone.answer(3)
+    if leave:
+        someone.leave()
+    clock.late_in(1)
+    clock.now -= 400
+    someone.send(SERVER, post=network(log, step), look=lambda host, port: HOME, sleep=clock.sleep)
+    someone.answer(1)
+    someone.leave()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize(("change", "leave"), [(False, False), (True, False), (True, True)])
+def test_killed_between_every_pair_of_steps_of_a_turn(
+    change: bool, leave: bool, torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never a second answer, never a state that no ledger lists, and never a charge that is taken back."""
+    number, answered = 0, 0
+    while True:
+        folder, log = tmp_path / "c", tmp_path / "log"
+
+        def run(step: Callable[[], None], folder: Path = folder, log: Path = log) -> None:
+            live_once(folder, log, step, change=change, leave=leave)
+
+        killed = killed_at(number, run, monkeypatch, torn)
+        if folder.exists():
+            listed = lives_of(folder, ONCE.id)  # This raises if there is a state that no ledger lists.
+            sent = _bodies(log, ONCE)
+            assert listed or not sent, number
+            clock = Clock()
+            clock.late_in(1)
+            someone = client(folder, ONCE, clock)
+            for value in (None, 1):
+                if value is not None:
+                    with contextlib.suppress(CampaignRefused):  # It was never joined, and is over.
+                        someone.answer(value)
+                for member in members(folder, clock=clock):
+                    member.send(
+                        SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
+                    )
+            bodies = _bodies(log, ONCE)
+            assert len(set(bodies)) <= 1, number
+            assert bool(lives_of(folder, ONCE.id)) == bool(listed)
+            clock.late_in(2)
+            assert someone.due() is None
+            if listed:
+                assert not (folder / f"{ONCE.id}.state").exists()
+            answered += bool(bodies)
+            shutil.rmtree(folder)
+        log.unlink(missing_ok=True)
+        if not killed:
+            break
+        number += 1
+    assert number > 20
+    assert leave or answered > number // 3
 
 
 def _bodies(log: Path, asked: Any) -> list[bytes]:

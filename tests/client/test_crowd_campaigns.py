@@ -3,85 +3,112 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.client.samples import DAY, HOME, NOWHERE, SERVER, START, Clock, Server, campaign, client, policy
+from tests.client.samples import (
+    DAY,
+    HOME,
+    NOWHERE,
+    SERVER,
+    START,
+    Clock,
+    Server,
+    campaign,
+    client,
+    policy,
+    turns_campaign,
+)
 from tests.client.test_sealed_post import Relay, http
 from untrackable.accounting import client_check
 from untrackable.accounting.verification import verify
 from untrackable.client.client import Client, members
 from untrackable.client.delivery import Outcome
-from untrackable.client.ledger import Ledger
+from untrackable.client.ledger import DONE
 from untrackable.client.membership import GRACE, Member, _Outbox
 from untrackable.client.network import Attachment
-from untrackable.client.policy import LIMITS, Policy
-from untrackable.client.private_folder import Folder
+from untrackable.client.offered_campaign import read_ledger
 from untrackable.client.send_times import SendTimes
 from untrackable.client.stored_policy import store_policy, stored_policy
 from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
 from untrackable.oblivious.sealing import SEALED_LENGTH, OpeningKey, open_request
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
 from untrackable.protocol.wire import round_of
-from untrackable.theory.attendance import Attendance
 
 KEYS = {number: OpeningKey.from_bytes(number, os.urandom(32)) for number in (1, 2)}
 GATEWAY = Gateway(
     (GatewayKey(KEYS[1].config.to_bytes(), first_round=1), GatewayKey(KEYS[2].config.to_bytes(), first_round=3))
 )
 RELAY = "https://relay.example/gateways/study"
-ALONE = {"eps": 6.0, "crowd_eps": 0.5, "crowd_delta": 1e-6}
+ALONE = {"eps": 6.0}
 
 
-def crowded(number: int = 0, people: int = 2_000, **changes: Any) -> Campaign:
+def crowded(number: int = 0, reports: int = 2_000, **changes: Any) -> Campaign:
     """Five rounds of reports that are far too loud for one person, and quiet among two thousand people."""
-    plain = campaign(
-        Deck(bits=2, slots=5, eps_report=1.2),
-        rounds=5,
-        eps=6.0,
-        question=f"Number {number}?",
-        attendance=Attendance(Fraction(1)),
-    )
-    crowd = CrowdGuarantee(**{"eps": 0.26, "delta": 1e-6, "people": people, **changes})
-    return replace(plain, guarantee=replace(plain.guarantee, crowd=crowd), gateway=GATEWAY)
+    plain = campaign(Deck(bits=2, slots=5, eps_report=1.2), rounds=5, eps=6.0, question=f"Number {number}?")
+    return in_crowd(plain, **{"eps": 0.26, "delta": 1e-6, "reports": reports, **changes})
 
 
-def test_both_engines_confirm_it() -> None:
-    asked = crowded()
-    found, verdict = client_check.recompute(asked), verify(asked)
-    assert found.problems == verdict.problems == ()
-    assert found.crowd_delta_upper is not None
+def one_turn(reports: int = 2_000, *, wipes: int = 0, **changes: Any) -> Campaign:
+    """One loud report in one of two rounds, each with two thousand reports."""
+    loud = turns_campaign(NoisyInnerProduct(bits=2, eps=3.0), rounds=2, wipes=wipes, eps=6.0)
+    return in_crowd(loud, **{"eps": 0.53, "delta": 1e-6, "reports": reports, **changes})
+
+
+def in_crowd(plain: Campaign, **declared: Any) -> Campaign:
+    return replace(plain, guarantee=replace(plain.guarantee, crowd=CrowdGuarantee(**declared)), gateway=GATEWAY)
+
+
+@pytest.mark.parametrize("asked", [crowded(), one_turn()])
+def test_the_engine_confirms_it(asked: Campaign) -> None:
+    verdict = verify(asked)
+    assert verdict.problems == client_check.problems(asked) == ()
     assert verdict.crowd is not None
-    assert 0 < found.crowd_delta_upper <= 1e-6
+    assert 0 < verdict.crowd.upper <= 1e-6
     assert verdict.to_json()["crowd"]["upper"] == verdict.crowd.upper
-    assert found.crowd_delta_upper == pytest.approx(verdict.crowd.upper, rel=0.2)
+    assert (verdict.crowd_throughout is None) == (asked.turns is None)
 
 
-@pytest.mark.parametrize("bold", [crowded(eps=0.25), crowded(delta=1e-7), crowded(people=1_400)])
-def test_a_declaration_is_no_stronger_than_the_truth(bold: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "in a crowd of" in verify(bold).problems[0]
-    assert "and has up to" in verify(bold).problems[0]
-    monkeypatch.setattr(client_check, "_ENGINE", "no_such_module")
-    (problem,) = client_check.recompute(bold).problems
-    assert "in a crowd of" in problem
-    assert "cannot be confirmed here: at most" in problem
+@pytest.mark.parametrize(
+    "bold",
+    [
+        crowded(eps=0.25),
+        crowded(delta=1e-7),
+        crowded(reports=1_400),
+        one_turn(eps=0.49),
+        one_turn(delta=1e-8),
+        one_turn(reports=1_400),
+        one_turn(wipes=1),
+    ],
+)
+def test_a_declaration_is_no_stronger_than_the_truth(bold: Campaign) -> None:
+    (problem,) = verify(bold).problems
+    assert f"in a crowd of {bold.fewest_reports:,} reports a round, and has up to" in problem
 
 
-def test_what_only_the_engine_knows_is_refused_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    fading = replace(crowded(), mechanism=Fading(bits=2, eps=3.0, delta=1e-7, scale=0.3))
-    monkeypatch.setattr(client_check, "_ENGINE", "no_such_module")
-    assert client_check.crowd_delta(fading) == 1.0
-    assert (
-        client_check.crowd_delta(replace(fading, guarantee=replace(fading.guarantee, crowd=None), gateway=None))
-        is None
-    )
+def test_clients_rely_on_eps_alone_where_people_have_turns(tmp_path: Path) -> None:
+    """What a crowd adds is for `campaign verify`. A client joins without the engine, and is charged eps in full."""
+    bold = one_turn(eps=0.1)
+    assert client_check.problems(bold) == ()
+    client(tmp_path / "c", bold, Clock(), relays=(RELAY,), **ALONE).answer(1)
+    assert read_ledger(tmp_path / "c").spent.eps == 6.0
+
+
+def test_somebody_active_throughout_is_hidden_in_the_crowd_of_all_rounds() -> None:
+    """The same bound, at as many people as all rounds have reports together; nothing is claimed with wipes."""
+    asked = one_turn()
+    verdict, mechanism = verify(asked), asked.mechanism
+    assert verdict.crowd_throughout is not None
+    alone = mechanism.crowd(people=2_000, reports=1).gamma(1e-6).upper
+    assert verdict.crowd_throughout.upper == mechanism.crowd(people=4_000, reports=1).gamma(1e-6).upper < alone
+    assert verdict.to_json()["crowd_throughout"]["upper"] == verdict.crowd_throughout.upper
+    assert verify(one_turn(wipes=1, eps=9.0)).crowd_throughout is None
 
 
 def test_it_is_refused_unless_the_policy_names_a_relay(tmp_path: Path) -> None:
@@ -94,53 +121,11 @@ def test_it_is_refused_unless_the_policy_names_a_relay(tmp_path: Path) -> None:
     assert stored_policy(tmp_path / "c") == policy(relays=(RELAY,), **ALONE)
 
 
-def test_it_is_joined_without_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_check, "_ENGINE", "no_such_module")
-    client(tmp_path / "c", crowded(), Clock(), relays=(RELAY,), **ALONE).answer(1)
-    assert len(members(tmp_path / "c")) == 1
-
-
-def test_the_ledger_composes_both_observers(tmp_path: Path) -> None:
-    """Campaigns together exceed what each keeps, for either observer."""
-    clock, given = Clock(), {"relays": (RELAY,), "eps": 99.0}
-    client(tmp_path / "c", crowded(0), clock, crowd_eps=0.4, **given).answer(1)
-    client(tmp_path / "c", crowded(1), clock, crowd_eps=0.4, **given).answer(1)
-    with pytest.raises(
-        CampaignRefused, match=r"does not know who sent which: at eps 0\.4, all campaigns together need"
-    ):
-        client(tmp_path / "c", crowded(2), clock, crowd_eps=0.4, **given).answer(1)
-    store_policy(tmp_path / "c", policy(crowd_eps=0.7, crowd_delta=1e-6, **given), clock=clock)
-    client(tmp_path / "c", crowded(2), clock, crowd_eps=0.7, **given).answer(1)
-    with pytest.raises(CampaignRefused, match="does not fit your privacy budget: at eps 6, all campaigns together"):
-        client(tmp_path / "c", crowded(3), clock, crowd_eps=0.7, **{**given, "eps": 6.0}).answer(1)
-
-
-def test_composed_crowds_are_as_the_product_of_their_laws(tmp_path: Path) -> None:
-    clock = Clock()
-    for number in range(2):
-        client(tmp_path / "c", crowded(number), clock, relays=(RELAY,), eps=99.0, crowd_eps=1.0).answer(1)
-    folder = Folder(tmp_path / "c")
-    with folder.locked():
-        ledger = Ledger.read(folder)
-    one = crowded().mechanism.integer_crowd(people=2_000, reports=5)
-    assert one is not None
-    found = ledger.joint.crowd_delta(0.36)
-    assert found == pytest.approx((one * one).delta(0.36), rel=0.05)
-
-
-def test_a_campaign_without_a_crowd_spends_in_full(tmp_path: Path) -> None:
-    """The person allows 6 to somebody who knows their reports, and 0.5 to the collector: a direct one gets 0.5."""
-    plain = campaign(Deck(bits=2, slots=5, eps_report=0.3), rounds=5, eps=1.5)
-    with pytest.raises(CampaignRefused, match="Campaigns that are answered without a relay count in full"):
-        client(tmp_path / "c", plain, Clock(), **ALONE).answer(1)
-    client(tmp_path / "c", plain, Clock(), **{**ALONE, "crowd_eps": 1.5}).answer(1)
-
-
-def test_limits_of_a_crowd_are_raised_on_purpose(tmp_path: Path) -> None:
+def test_relays_are_named_on_purpose(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     client(folder, crowded(), clock, relays=(RELAY,), **ALONE).answer(1)
     other = "https://other.example/relay"
-    for more in ({"crowd_eps": 0.6}, {"crowd_delta": 1e-3}, {"relays": (RELAY, other)}, {"relays": (other,)}):
+    for more in ({"relays": (RELAY, other)}, {"relays": (other,)}):
         with pytest.raises(PolicyRaised, match="nothing was changed"):
             client(folder, crowded(), clock, **{"relays": (RELAY,), **ALONE, **more}).answer(1)
     with pytest.raises(PolicyRaised, match=f"policy set --relay {RELAY} --relay {other}`"):
@@ -148,14 +133,6 @@ def test_limits_of_a_crowd_are_raised_on_purpose(tmp_path: Path) -> None:
     store_policy(folder, policy(relays=(RELAY, other), **ALONE), clock=clock)
     client(folder, crowded(), clock, relays=(other,), **ALONE).answer(2)
     assert stored_policy(folder) == policy(relays=(other,), **ALONE)
-
-
-def test_policies_of_earlier_versions_have_cautious_limits() -> None:
-    old = Policy.from_limits({"eps": 3, "delta": 1e-5, "gamma": 0, "tracking_delta": 0})
-    assert old == Policy(eps=3.0, delta=1e-5)
-    assert (old.crowd_eps, old.crowd_delta, old.relays) == (1.0, 1e-6, ())
-    assert Policy.from_limits(policy(relays=(RELAY,), **ALONE).limits()) == policy(relays=(RELAY,), **ALONE)
-    assert set(LIMITS) | {"relays", "pins"} == set(Policy.__slots__)
 
 
 @pytest.mark.parametrize(
@@ -316,3 +293,47 @@ def test_campaigns_without_a_crowd_are_sent_as_before(tmp_path: Path) -> None:
     sent = someone.send(SERVER, post=server, look=lambda host, port: HOME, sleep=clock.sleep)
     assert sent is Outcome.ACCEPTED
     assert len(server.bodies) == 1
+
+
+@pytest.fixture
+def turn(tmp_path: Path, study: Study) -> Study:
+    """Somebody whose turn lies ahead."""
+    for number in range(100):
+        study.folder = tmp_path / str(number)
+        study.member = client(study.folder, one_turn(), study.clock, relays=(study.url,), **ALONE)
+        study.member.answer(1)
+        if study.member.due() is not None:
+            return study
+    raise AssertionError("nobody has a turn ahead")
+
+
+def test_a_turn_goes_through_the_relay_once_and_nothing_is_kept(turn: Study) -> None:
+    assert turn.send() == "NOTHING"
+    due = turn.at_moment()
+    assert turn.send() == "ACCEPTED"
+    sealed = turn.relay.bodies()[-1]
+    request = BinaryRequest.from_bytes(open_request(KEYS, sealed).content)
+    assert round_of(request.content) == one_turn().round_at(due)
+    for round in (1, 2, 3):
+        turn.clock.late_in(round)
+        assert turn.send() == "NOTHING"
+    assert len(turn.relay.seen) == 1
+    assert read_ledger(turn.folder).life(one_turn().id) == DONE
+
+
+@pytest.mark.parametrize("incident", ["late", "killed", "offline", "left"])
+def test_a_turn_that_misses_its_moment_is_lost(turn: Study, incident: str) -> None:
+    turn.at_moment(late=GRACE + 1 if incident == "late" else 0.5)
+    if incident == "killed":
+        assert _Outbox(turn.member).take() is not None
+    elif incident == "offline":
+        assert turn.send(place=NOWHERE) == "MISSED"
+    elif incident == "left":
+        turn.member.leave()
+    assert turn.send() == "NOTHING"
+    turn.member.answer(1)
+    for round in (1, 2, 3):
+        turn.clock.late_in(round)
+        assert turn.send() == "NOTHING"
+    assert turn.relay.seen == []
+    assert read_ledger(turn.folder).life(one_turn().id) == DONE

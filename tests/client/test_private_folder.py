@@ -50,17 +50,17 @@ def test_damage_at_every_byte_is_noticed_and_destroys_nothing(name: str, tmp_pat
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
     clock, _, state = joined(tmp_path / "c")
     other = campaign(SMALL, rounds=3, question="Another?")
-    store_policy(tmp_path / "c", policy(eps=3.0, delta=1e-6), clock=clock)
-    someone = client(tmp_path / "c", other, clock, eps=3.0)
+    store_policy(tmp_path / "c", policy(eps=3.0, delta=3e-6), clock=clock)
+    someone = client(tmp_path / "c", other, clock, eps=3.0, delta=3e-6)
     someone.answer(1)
     place = tmp_path / "c" / f"{other.id}.state"
     strange: list[tuple[bytes, str]] = [
         (state, "of another campaign"),
         (
-            framed({"version": 1}),
-            f"another version .* has version 1, .* reads version 2; move {other.id}.state away and answer again",
+            framed({"version": 2}),
+            f"another version .* has version 2, .* reads version 1; move {other.id}.state away and answer again",
         ),
-        (framed({"version": 2, "campaign": other.id}), "cannot be understood: KeyError"),
+        (framed({"version": 1, "campaign": other.id}), "cannot be understood: KeyError"),
         (framed({})[:4] + b"{" + hashlib.sha256(framed({})[:4] + b"{").digest(), "this library did not write it"),
     ]
     for data, reason in strange:
@@ -71,10 +71,10 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
         assert place.read_bytes() == data
     for content, reason in (
         (
-            {"version": 1},
-            "has version 1, .* reads version 2; move the whole folder away and answer again: .* policy",
+            {"version": 2},
+            "has version 2, .* reads version 1; move the whole folder away and answer again: .* policy",
         ),
-        ({"version": 2}, "cannot be understood"),
+        ({"version": 1}, "cannot be understood"),
     ):
         (tmp_path / "c" / "ledger").write_bytes(framed(content))
         with pytest.raises(StateError, match=reason):
@@ -85,7 +85,7 @@ def test_a_damaged_state_stands_in_the_way_of_its_own_campaign_only(tmp_path: Pa
     clock, server = Clock(), Server()
     asked = [campaign(SMALL, rounds=3, question=question) for question in ("A?", "B?")]
     for one in asked:
-        client(tmp_path / "c", one, clock, eps=3.0).answer(1)
+        client(tmp_path / "c", one, clock, eps=3.0, delta=2e-6).answer(1)
     damaged = tmp_path / "c" / f"{asked[0].id}.state"
     damaged.write_bytes(b"damaged")
     shutil.copytree(tmp_path / "c", tmp_path / "copy")

@@ -21,6 +21,7 @@ from tests.client.samples import (
     round_of,
     send,
     snapshot,
+    turns_campaign,
 )
 from untrackable.client.client import members
 from untrackable.client.folder_lock import Lock
@@ -311,3 +312,70 @@ def test_after_a_rollback_another_answer_has_noise_of_its_own(
     assert len({due for due, _, _ in found}) == 1  # when it goes out does not show that the answer changed
     assert len({nonce for _, nonce, _ in found}) == 5
     assert len({vector for _, _, vector in found}) > 1  # of 2^16 - 1: all the same with chance 2^-64
+
+
+ONCE = turns_campaign(rounds=2)
+
+
+def waiting(folder: Path, clock: Clock) -> Path:
+    """The folder of somebody whose turn is the second round."""
+    for number in range(100):
+        someone = client(folder / str(number), ONCE, clock)
+        someone.answer(2)
+        if (someone.due() or 0) > START + DAY:
+            return folder / str(number)
+    raise AssertionError("nobody has this turn")
+
+
+@pytest.mark.parametrize("copied_in", [0, 1, 2])
+def test_copies_of_a_folder_answer_in_one_turn_with_the_same_bytes(copied_in: int, tmp_path: Path) -> None:
+    """A collector counts equal bytes once. A copy that is made after the round began answers nothing."""
+    clock, server = Clock(), Server()
+    folder = waiting(tmp_path, clock)
+    if copied_in:
+        clock.now = START + (copied_in - 1) * DAY + 5
+    copies = [folder, tmp_path / "one", tmp_path / "two"]
+    for copy in copies[1:]:
+        shutil.copytree(folder, copy)
+        client(copy, ONCE, clock).due()  # It is noticed here.
+    for round in (1, 2, 3):
+        for copy in copies:
+            clock.late_in(round)
+            expected = "ACCEPTED" if round == 2 and (copied_in < 2 or copy is folder) else "NOTHING"
+            assert send(client(copy, ONCE, clock), server, clock) == expected
+    assert len(set(server.bodies)) == 1
+    assert len(server.bodies) == (1 if copied_in == 2 else 3)
+
+
+@pytest.mark.parametrize("what", ["state", "folder", "ledger", "rollback"])
+def test_a_turn_that_was_put_back_gives_no_second_answer(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, server = Clock(), Server()
+    if what == "rollback":
+        monkeypatch.setattr(Lock, "folder_mark", "here")
+    folder = waiting(tmp_path, clock)
+    old = snapshot(folder)
+    shutil.copytree(folder, tmp_path / "backup")
+    clock.late_in(2)
+    clock.now -= 400
+    assert send(client(folder, ONCE, clock), server, clock) == "ACCEPTED"
+    if what == "folder":
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "backup", folder)
+    else:
+        for path, data in old.items():
+            if what == "rollback" or path.name == (f"{ONCE.id}.state" if what == "state" else "ledger"):
+                path.write_bytes(data)
+    for round in (2, 3):
+        clock.late_in(round)
+        again = client(folder, ONCE, clock)
+        for attempt in (lambda again=again: send(again, server, clock), lambda again=again: again.answer(2)):
+            if what == "ledger":
+                with pytest.raises(StateError, match="old one"):
+                    attempt()
+            else:
+                attempt()
+    # Only a rollback that nothing shows sends again, and then the very same bytes.
+    assert len(server.bodies) == (2 if what == "rollback" else 1)
+    assert len(set(server.bodies)) == 1

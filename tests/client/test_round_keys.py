@@ -1,58 +1,49 @@
-"""The coin of each round, against its exact law. Keys are fixed, so these tests always have the same result."""
+"""The turn and the moment of a key, against their exact laws. Keys are fixed, so results are always the same."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from tests.mechanisms.exact_laws import agrees, histogram, tilted
+from tests.mechanisms.exact_laws import agrees, histogram
 from tests.vectors.make import stream
 from untrackable.client.round_keys import SIZE, Ratchet
 from untrackable.mechanisms.entropy import Recorded, below
+from untrackable.theory.turns import Turns
 
-ROUNDS = 60_000
+PEOPLE = 30_000
 LARGE = Fraction("7654321098765432109/98765432109876543211")
 
 
-def tossed(participation: Fraction) -> list[bool]:
-    """The coins of many rounds in a row, from one key."""
-    ratchet, found = Ratchet(stream(f"coins/{participation}", SIZE), 1), []
-    for _ in range(ROUNDS):
-        found.append(ratchet.answers(participation))
-        ratchet = ratchet.at(ratchet.round + 1)
-    return found
+def keys(label: str) -> list[Ratchet]:
+    """The keys of many people."""
+    material = stream(label, SIZE * PEOPLE)
+    return [Ratchet(material[i : i + SIZE], 1) for i in range(0, len(material), SIZE)]
 
 
-@pytest.mark.parametrize(
-    ("participation", "tilt"), [(Fraction(1, 20), 0.02), (Fraction(3, 7), 0.04), (LARGE, 0.02)], ids=str
-)
-def test_coins_follow_their_law(participation: Fraction, tilt: float) -> None:
-    law = np.array([1 - float(participation), float(participation)])
-    agrees(histogram([int(coin) for coin in tossed(participation)], law), law, tilted(law, tilt))
+@pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(7, 90)], ids=str)
+def test_whether_there_is_a_turn_is_independent_of_its_round_and_of_its_moment(share: Fraction) -> None:
+    """Outcomes: no turn, or the first or the second round; each in either half of the round."""
+    turns, q = Turns(rounds=2, share=share), float(share)
+    found = [2 * (key.turn(turns) or 0) + (key.moment() < 0.5) for key in keys(f"turns/{share}")]
+    law = np.array([1 - q, 1 - q, q / 2, q / 2, q / 2, q / 2]) / 2
+    tilt = np.array([1, 1, 1.5, 0.5, 0.5, 1.5])
+    agrees(histogram(found, law), law, law * tilt)
 
 
-def test_coins_of_two_rounds_in_a_row_are_independent() -> None:
-    half = Fraction(1, 2)
-    coins = tossed(half)
-    pairs = [2 * first + second for first, second in zip(coins[0::2], coins[1::2], strict=True)]
-    law = np.full(4, 0.25)
-    agrees(histogram(pairs, law), law, np.array([0.28, 0.22, 0.22, 0.28]))
+def test_a_share_of_one_always_has_a_turn() -> None:
+    assert all(Ratchet(stream(f"one/{n}", SIZE), 1).turn(Turns(rounds=1)) == 1 for n in range(300))
 
 
-def test_the_coin_is_independent_of_the_moment() -> None:
-    """Whether a round is answered says nothing about when: the halves of the round are as frequent as ever."""
-    ratchet, found = Ratchet(stream("coin and moment", SIZE), 1), []
-    for _ in range(ROUNDS // 2):
-        found.append(2 * ratchet.answers(Fraction(1, 4)) + (ratchet.moment() < 0.5))
-        ratchet = ratchet.at(ratchet.round + 1)
-    law = np.array([0.375, 0.375, 0.125, 0.125])
-    agrees(histogram(found, law), law, np.array([0.405, 0.345, 0.095, 0.155]))
-
-
-def test_some_coins_never_fall_the_other_way() -> None:
-    ratchet = Ratchet(bytes(SIZE), 1)
-    assert all(ratchet.at(n).answers(Fraction(1)) for n in range(1, 300))
-    assert not any(ratchet.at(n).answers(Fraction(0)) for n in range(1, 300))
+def test_turn_and_moment_depend_on_the_key_alone() -> None:
+    """A changed answer neither moves the turn nor its moment, so neither reveals the change."""
+    turns = Turns(rounds=1000, share=Fraction(1, 2))
+    for number in range(50):
+        key = stream(f"fresh/{number}", SIZE)
+        for fresh in (bytes(32), bytes(range(32))):
+            assert Ratchet(key, 1, fresh).turn(turns) == Ratchet(key, 7).turn(turns)
+            assert Ratchet(key, 1, fresh).moment() == Ratchet(key, 7).moment()
+            assert Ratchet(key, 1, fresh).entropy("noise")(32) != Ratchet(key, 1).entropy("noise")(32)
 
 
 @pytest.mark.parametrize(

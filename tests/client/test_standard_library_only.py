@@ -23,11 +23,13 @@ from untrackable.client.policy import Policy
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.randomized_response import RandomizedResponse
+from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.theory.turns import Turns
 
 bodies = []
 
@@ -43,35 +45,40 @@ class Collector(BaseHTTPRequestHandler):
 server = HTTPServer(("127.0.0.1", 0), Collector)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 folder, now = Path(sys.argv[1]), [1_800_000_000.0 - 10]
-mechanisms = [
-    (Deck(bits=3, slots=10, eps_report=0.02), "any", IntegerRange(low=0, high=7)),
-    (Fading(bits=3, eps=0.3, delta=1e-7, scale=0.05), "any", IntegerRange(low=0, high=7)),
-    (InnerProduct(bits=3, slots=10, eps_report=0.01), "fixed", IntegerRange(low=0, high=7)),
-    (Bitwise(eps_state=0.2, eps_report=0.1), "fixed", Bit()),
-    (Rappor(bloom_bits=8, hashes=1, f=0.99, p=0.5, q=0.51), "fixed", IntegerRange(low=0, high=7)),
+eighths = IntegerRange(low=0, high=7)
+bases = [
+    (NoisyInnerProduct(bits=3, eps=1.0), eighths),
+    (OneBitMean(values=8, eps=1.0), eighths),
+    (RandomizedResponse(eps=1.0), Bit()),
 ]
-for number, (mechanism, values, encoding) in enumerate(mechanisms):
-    asked = Campaign(
-        question="Which?", encoding=encoding, mechanism=mechanism,
-        first_round=1_800_000_000, round_seconds=3600, rounds=10,
-        guarantee=Guarantee(eps=1.0, delta=1e-5, values=values, gamma=0.0, tracking_delta=1.0),
-    )
+
+def joining(asked):
     asked = Campaign.from_bytes(asked.to_bytes())
-    policy = Policy(
-        eps=1.0, delta=1e-4, crowd_delta=1e-4, tracking_delta=1.0, recognition=1.0, pins=(asked.id,)
-    )
-    client = Client(asked, None, policy, folder=folder, clock=lambda: now[0])
+    policy = Policy(eps=9.0, delta=1e-4, tracking_delta=1.0, every_round=True, pins=(asked.id,))
+    Client(asked, None, policy, folder=folder, clock=lambda: now[0]).answer(1)
+
+for number, (base, encoding) in enumerate(bases):
+    joining(Campaign(
+        question="Which?", encoding=encoding, mechanism=Fresh(base),
+        first_round=1_800_000_000 + 3600 * number, round_seconds=3600, rounds=1,
+        guarantee=Guarantee(eps=1.0), turns=Turns(rounds=1),
+    ))
+for mechanism in (Deck(bits=3, slots=10, eps_report=0.02), Rappor(bloom_bits=8, hashes=1, f=0.99, p=0.5, q=0.51)):
     try:
-        client.answer(1)
-        assert not isinstance(mechanism, Rappor)
+        joining(Campaign(
+            question="Which?", encoding=eighths, mechanism=mechanism,
+            first_round=1_800_000_000, round_seconds=3600, rounds=10,
+            guarantee=Guarantee(eps=1.0, delta=1e-5, values="fixed", gamma=0.0, tracking_delta=1.0),
+        ))
+        assert isinstance(mechanism, Deck)
     except CampaignRefused as refusal:
-        assert isinstance(mechanism, Rappor), refusal
-        assert "without the full package" in str(refusal)
+        assert "without the full package" in str(refusal), refusal
 for round in range(1, 4):
     now[0] = 1_800_000_000.0 + round * 3600 - 1
-    for member in members(folder, clock=lambda: now[0]):
-        assert member.send(f"http://127.0.0.1:{server.server_port}").name == "ACCEPTED"
-assert len(bodies) == 12 and len({body[5:21] for body in bodies}) == 12
+    own = members(folder, clock=lambda: now[0])
+    sent = [member.send(f"http://127.0.0.1:{server.server_port}").name for member in own]
+    assert sorted(sent) == ["ACCEPTED"] * 2 + ["NOTHING"] * (3 - round), sent
+assert len(bodies) == 6 and len({body[5:21] for body in bodies}) == 6
 
 from untrackable.cli import main
 main(["send", f"http://127.0.0.1:{server.server_port}", "--folder", str(folder), "--json"], standalone_mode=False)

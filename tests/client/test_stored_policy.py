@@ -8,42 +8,41 @@ from typing import Any
 
 import pytest
 
-from tests.client.samples import START, Clock, Server, campaign, client, policy, send, snapshot
+from tests.client.samples import START, Clock, campaign, client, policy, snapshot, turns_campaign
 from tests.client.test_crashes import killed_at
 from untrackable.client.client import members
 from untrackable.client.ledger import Ledger
-from untrackable.client.policy import Policy
+from untrackable.client.policy import LIMITS, Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.stored_policy import store_policy, stored_policy
 from untrackable.errors import CampaignRefused, ClockBehind, PolicyRaised
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.protocol.campaign import Campaign
 
-OLD = Path(__file__).parent.parent / "version_0_1"
 SMALL = Deck(bits=2, slots=5, eps_report=0.01)
 
 
 def small(number: int) -> Campaign:
-    return campaign(SMALL, rounds=5, question=f"Number {number}?")
+    return campaign(SMALL, rounds=5, question=f"Number {number}?", eps=0.06, delta=0.0)
 
 
 def test_the_first_use_decides(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     assert stored_policy(folder) is None
-    client(folder, small(0), clock, recognition=0.5).answer(1)
-    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6, recognition=0.5)
+    client(folder, small(0), clock, turns_a_year=2).answer(1)
+    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6, turns_a_year=2)
     before = snapshot(folder)
     for more in (
         {"eps": 100.0},
         {"delta": 1e-3},
         {"gamma": 1.0},
         {"tracking_delta": 0.5},
-        {"recognition": 0.9},
+        {"turns_a_year": 3},
         {"eps": 2.0, "delta": 0.0},
     ):
         for asked in (small(0), small(1)):
             with pytest.raises(PolicyRaised, match=r"nothing was changed.*untrackable policy set --"):
-                client(folder, asked, clock, **{"recognition": 0.5, **more}).answer(2)
+                client(folder, asked, clock, **{"turns_a_year": 2, **more}).answer(2)
     assert {path: data for path, data in snapshot(folder).items() if path.name != "lock"} == {
         path: data for path, data in before.items() if path.name != "lock"
     }
@@ -85,26 +84,12 @@ def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
 def test_limits_come_back_from_disk(tmp_path: Path) -> None:
     for number, limits in enumerate(
         [
-            policy(eps=0.1, delta=0.0, recognition=0.001),
+            policy(eps=0.1, delta=0.0, every_round=False, turns_a_year=0),
             policy(eps=1 / 3, delta=1e-300, gamma=math.inf, tracking_delta=1.0),
         ]
     ):
         store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
         assert stored_policy(tmp_path / str(number)) == limits
-
-
-def test_an_old_folder_stores_the_policy_that_is_used_first(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    shutil.copytree(OLD / "client", folder)
-    folder.chmod(0o700)
-    for file in folder.iterdir():
-        file.chmod(0o600)
-    clock = Clock(START + 3 * 86_400)
-    assert stored_policy(folder) is None
-    client(folder, small(0), clock, eps=2.0).answer(1)
-    assert stored_policy(folder) == policy(eps=2.0, delta=1e-6)
-    with pytest.raises(PolicyRaised):
-        client(folder, small(1), clock, eps=2.5).answer(1)
 
 
 def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> None:
@@ -148,34 +133,26 @@ def test_killed_while_storing_there_is_the_one_policy_or_the_other(
     assert number > 5
 
 
-def test_a_policy_of_an_earlier_version_limits_recognition_from_now_on(tmp_path: Path) -> None:
-    """It has no such limit on disk. Campaigns that were joined go on, and others must fit the default."""
-    clock, folder, server = Clock(), tmp_path / "c", Server()
-    everyday = campaign()
-    client(folder, everyday, clock).answer(1)
-    opened = Folder(folder)
-    with opened.locked():
-        ledger = Ledger.read(opened)
-        content = ledger.content()
-        del content["policy"]["recognition"]
-        old = Ledger.from_content(content)
-        old.write(opened)
-    default = Policy(eps=1.0, delta=1e-6)
-    assert old.policy == stored_policy(folder) == default
-    assert default.recognition == 0.01
-    clock.late_in(1)
-    client(folder, everyday, clock, recognition=0.01).answer(2)
-    (member,) = members(folder, clock=clock)
-    assert send(member, server, clock) == "ACCEPTED"
-    with pytest.raises(PolicyRaised, match=r"recognition 1\.0 instead of 0\.01"):
-        client(folder, small(0), clock).answer(1)
-    with pytest.raises(CampaignRefused, match="attendance"):
-        client(folder, small(0), clock, recognition=0.01).answer(1)
-    store_policy(folder, policy(), clock=clock)
-    client(folder, small(0), clock, eps=1.0).answer(1)
+def test_every_round_is_allowed_on_purpose(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "c"
+    client(folder, turns_campaign(eps=1.0), clock, eps=2.0, every_round=False).answer(1)
+    with pytest.raises(PolicyRaised, match="policy set --every-round`"):
+        client(folder, small(0), clock, eps=2.0).answer(1)
+    with pytest.raises(CampaignRefused, match="policy set --every-round`"):
+        client(folder, small(0), clock, eps=2.0, every_round=False).answer(1)
+    store_policy(folder, policy(eps=2.0), clock=clock)
+    client(folder, small(0), clock, eps=2.0).answer(1)
 
 
-@pytest.mark.parametrize("recognition", [0.0, 0.0009, 1.1, -1])
-def test_recognition_is_between_a_guess_and_certainty(recognition: float) -> None:
-    with pytest.raises(ValueError, match="recognition must be"):
-        policy(recognition=recognition)
+def test_the_cautious_limits() -> None:
+    assert Policy(eps=1.0) == Policy(**LIMITS)
+    assert set(LIMITS) | {"relays", "pins"} == set(Policy.__slots__)
+    assert Policy.from_limits(policy(turns_a_year=9).limits()) == policy(turns_a_year=9)
+
+
+@pytest.mark.parametrize("wrong", [{"turns_a_year": -1}, {"eps": 0.0}, {"delta": 1.5}, {"gamma": -1}])
+def test_what_is_no_limit(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        policy(**wrong)
+    with pytest.raises(TypeError, match="every_round must be True or False"):
+        policy(every_round=1)

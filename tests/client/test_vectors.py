@@ -2,9 +2,10 @@
 
 import hashlib
 import hmac
+import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,13 @@ from untrackable.client.saved_state import State
 from untrackable.protocol.campaign import Campaign
 
 CASES = json.loads(vectors.PLACE.read_text(encoding="utf-8"))
-COINS = json.loads(vectors.COINS.read_text(encoding="utf-8"))
+TURNS = json.loads(vectors.TURNS.read_text(encoding="utf-8"))
 
 
 def test_vectors_are_reproduced() -> None:
     assert vectors.vectors() == CASES
-    assert vectors.wipes() == json.loads(vectors.WIPES.read_text(encoding="utf-8"))
     assert vectors.answers() == json.loads(vectors.ANSWERS.read_text(encoding="utf-8"))
-    assert vectors.coins() == COINS
+    assert vectors.turns() == TURNS
 
 
 @pytest.mark.parametrize(
@@ -78,36 +78,38 @@ def test_a_changed_answer_draws_from_what_is_fresh_as_documented() -> None:
     assert ratchet.moment() == replace(ratchet, fresh=b"").moment()
 
 
-def drawn_below(limit: int, key: bytes) -> tuple[int, int]:
-    """The coin's integer by hand, and how many numbers it took."""
-    size = 8 if limit <= 2**64 else 16
-    stream = b"".join(hmac.digest(key, b"coin" + n.to_bytes(8, "big"), "sha256") for n in range(16))
-    numbers = [int.from_bytes(stream[i : i + size], "big") for i in range(0, len(stream), size)]
-    usable = 2 ** (8 * size) - 2 ** (8 * size) % limit
-    tries = next(i for i, number in enumerate(numbers) if number < usable)
-    return numbers[tries] % limit, tries + 1
+def drawn_below(limit: int, numbers: Iterator[int]) -> int:
+    """An integer by hand: numbers of 8 bytes, of which those above the last multiple of the limit are left out."""
+    usable = 2**64 - 2**64 % limit
+    return next(number for number in numbers if number < usable) % limit
 
 
-@pytest.mark.parametrize("case", COINS, ids=lambda case: str(case["participation"]))
-def test_coins_are_tossed_as_documented(case: Any) -> None:
-    """By hand: HMAC-SHA-256 of the round's key, integers of 8 or 16 bytes, and those too large are redrawn."""
-    numerator, _, denominator = case["participation"].partition("/")
-    key, answered, most = bytes.fromhex(case["key"]), [], 0
-    for round in range(1, case["rounds"] + 1):
-        drawn, tries = drawn_below(int(denominator or 1), key)
-        most = max(most, tries)
-        if drawn < int(numerator):
-            answered.append(round)
-        key = hashlib.sha256(b"untrackable/next" + key).digest()
-    assert answered == case["answered"]
-    assert (most > 1) == (denominator == "9223372036854775837")
-    assert len(answered) > 0
+def words(key: bytes, purpose: bytes) -> Iterator[int]:
+    """Numbers of 8 bytes by hand: HMAC-SHA-256 of the key, in counter mode."""
+    for counter in itertools.count():
+        block = hmac.digest(key, purpose + counter.to_bytes(8, "big"), "sha256")
+        yield from (int.from_bytes(block[i : i + 8], "big") for i in range(0, 32, 8))
 
 
-def test_a_changed_answer_does_not_toss_another_coin() -> None:
-    for case in COINS:
-        for fresh in (b"", bytes(32), bytes(range(32))):
-            ratchet = Ratchet(bytes.fromhex(case["key"]), 1, fresh)
-            rounds = range(1, case["rounds"] + 1)
-            found = [n for n in rounds if ratchet.at(n).answers(Fraction(case["participation"]))]
-            assert found == case["answered"]
+@pytest.mark.parametrize("case", TURNS, ids=lambda case: case["id"][:8])
+def test_turns_follow_from_the_entropy_as_documented(case: Any) -> None:
+    entropy, document = bytes.fromhex(case["entropy"]), json.loads(case["campaign"])
+    key = entropy[16:48]
+    assert (case["life"], case["key"]) == (entropy[:16].hex(), key.hex())
+    top, _, bottom = document["turns"]["share"].partition("/")
+    numbers = words(key, b"turn")
+    has_one = drawn_below(int(bottom or 1), numbers) < int(top)
+    round = 1 + drawn_below(document["rounds"], numbers)
+    assert case["turn"] == (round if has_one else None)
+    assert case["moment"] == next(words(key, b"moment")) / 2**64
+    for body, fresh in ((case["body"], b""), ((case["changed"] or {}).get("body"), entropy[48:])):
+        assert (body is None) == (case["turn"] is None)
+        if body is not None:
+            sent = bytes.fromhex(body)
+            assert int.from_bytes(sent[1:5], "little") == round
+            assert sent[5:21] == hmac.digest(key, b"nonce" + bytes(8) + fresh, "sha256")[:16]
+
+
+def test_some_have_a_turn_and_some_have_none() -> None:
+    assert sum(case["turn"] is None for case in TURNS) in range(1, 4)
+    assert all(case["changed"]["body"] != case["body"] for case in TURNS if case["turn"] is not None)

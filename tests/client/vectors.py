@@ -1,7 +1,8 @@
-"""Golden vectors of the client: files and sent bytes, coins, wipes, answers; `make vectors` writes them.
+"""Golden vectors of the client: files and sent bytes, turns, answers; `make vectors` writes them.
 
 The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
-and bodies are hexadecimal; moments are seconds since 1970. They are in tests/vectors/client.
+and bodies are hexadecimal. Moments are seconds since 1970, and those of turns are shares of the round. They are in
+tests/vectors/client.
 """
 
 import json
@@ -11,12 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.client.samples import campaign
+from tests.client.samples import campaign, turns_campaign
 from tests.vectors.make import stream
-from untrackable.accounting.charged_rounds import ChargedRounds
-from untrackable.client.account import Account
-from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life
+from untrackable.client.ledger import Ledger, Life
 from untrackable.client.membership import Member
 from untrackable.client.private_folder import Folder, framed
 from untrackable.client.round_keys import SIZE, Ratchet
@@ -33,21 +31,20 @@ from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.randomized_response import RandomizedResponse
+from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
 from untrackable.strict_json import canonical
-from untrackable.theory.attendance import Attendance
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
-COINS = PLACE.with_name("coins.json")
-WIPES = PLACE.with_name("wipes.json")
+TURNS = PLACE.with_name("turns.json")
 ANSWERS = PLACE.with_name("answers.json")
 FIXED = {"values": "fixed", "tracking_delta": 1}
-OFTEN = Attendance(Fraction(1, 2))
-STORED = InnerProduct(bits=4, slots=100, eps_report=0.05)
 FEATURES = Choices(names=["search", "export", "é"])
 STARTS = Buckets(edges=[0, 50, 200, 1000], above="separate", unit="ms")
 VISIT = Record(
@@ -57,23 +54,23 @@ VISIT = Record(
 
 
 def in_a_crowd(asked: Campaign) -> Campaign:
-    """The same campaign, which relies on a crowd of a thousand people, and has two gateway keys."""
+    """The same campaign, which relies on a crowd of a thousand reports, and has two gateway keys."""
     ciphers = bytes.fromhex("000400010001")
     keys = [
         GatewayKey(bytes([number, 0, 32]) + stream(f"gateway/{number}", 32) + ciphers, first)
         for number, first in ((7, 1), (8, 4))
     ]
-    crowd = CrowdGuarantee(eps=1.5, delta=1e-6, people=1000)
+    crowd = CrowdGuarantee(eps=1.5, delta=1e-6, reports=1000)
     return replace(asked, guarantee=replace(asked.guarantee, crowd=crowd), gateway=Gateway(tuple(keys)))
 
 
 PERCENT = IntegerRange(low=0, high=100)
 
 
-def about(encoding: Encoding, *, slots: int, eps: float) -> Dealt:
-    """A deck of reports about the tables that an encoding asks for."""
+def about(encoding: Encoding, eps: float) -> Views:
+    """Reports about the tables that an encoding asks for."""
     assert encoding.asked is not None
-    return Dealt(Views(bits=encoding.bits, views=encoding.asked.views, eps=eps), slots)
+    return Views(bits=encoding.bits, views=encoding.asked.views, eps=eps)
 
 
 CASES = [
@@ -81,10 +78,8 @@ CASES = [
     (campaign(Fading(bits=10, eps=1.0, delta=1e-6, scale=0.125), rounds=None), 777, [3, 4]),
     (campaign(InnerProduct(bits=3, slots=2, eps_report=0.25), rounds=9, **FIXED), 5, [2, 7]),
     (campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, **FIXED), 1, [1, 9]),
-    (in_a_crowd(campaign(Deck(bits=4, slots=5, eps_report=3.0), rounds=5, eps=9, attendance=OFTEN)), 6, [2, 5]),
-    (campaign(about(FEATURES, slots=4, eps=1.0), encoding=FEATURES, rounds=4, eps=4), 5, [1, 3]),
-    (campaign(about(VISIT, slots=4, eps=1.0), encoding=VISIT, rounds=4, eps=4), 22, [2, 3]),
-    (campaign(Dealt(Views.prefixes(bits=2, eps=1.0), 4), encoding=STARTS, rounds=4, eps=4), 3, [1, 4]),
+    (in_a_crowd(campaign(Deck(bits=4, slots=5, eps_report=3.0), rounds=5, eps=9)), 6, [2, 5]),
+    (campaign(Dealt(about(VISIT, 1.0), 4), encoding=VISIT, rounds=4, eps=4), 22, [2, 3]),
     (campaign(Dealt(OneBitMean(values=101, eps=1.0), 4), encoding=PERCENT, rounds=4, eps=4), 33, [1, 2]),
     (
         campaign(
@@ -104,6 +99,7 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
     source = Recorded(material)
     opened = Folder(folder)
     held = State.new(asked, value, 1, source)
+    assert held is not None
     held.write(opened, asked.id)
     file = folder / f"{asked.id}.state"
     member, steps, made = Member(asked, opened), [], file.read_bytes().hex()
@@ -140,67 +136,67 @@ def vectors() -> list[dict[str, Any]]:
         return [life(*case, folder=Path(folder) / str(i)) for i, case in enumerate(CASES)]
 
 
-FRACTIONS = [
-    "1",
-    "1/20",
-    "3/7",
-    # With 8 bytes, nearly half of the numbers are redrawn.
-    "2305843009213693951/9223372036854775837",
-    # This one takes 16 bytes.
-    "7654321098765432109/98765432109876543211",
+ONE = RandomizedResponse(eps=1.0)
+TURN_CASES: list[tuple[Campaign, int, int]] = [
+    (turns_campaign(NoisyInnerProduct(bits=4, eps=4.0, width=2), eps=4), 11, 3),
+    (turns_campaign(ONE, rounds=52, encoding=Bit()), 1, 0),
+    (turns_campaign(ONE, rounds=7, share=Fraction(1, 2), wipes=1, eps=2, encoding=Bit()), 0, 1),
+    (turns_campaign(ONE, rounds=3, share=Fraction(1, 3), encoding=Bit()), 1, 0),
+    (turns_campaign(ONE, rounds=99_999, share=Fraction(2, 3), encoding=Bit(), round_seconds=7), 1, 0),
+    # A share that is hardly ever drawn: no turn.
+    (turns_campaign(ONE, rounds=9, share=Fraction(1, 10**18 - 1), encoding=Bit()), 1, 0),
+    (turns_campaign(NoisyInnerProduct(bits=10, eps=4.0, width=5), eps=4, rounds=12), 777, 3),
+    (turns_campaign(about(FEATURES, 1.0), encoding=FEATURES), 5, 2),
+    (turns_campaign(about(VISIT, 1.0), encoding=VISIT, rounds=5), 22, 3),
+    (turns_campaign(NoisyInnerProduct(bits=VISIT.bits, eps=1.0), encoding=VISIT), 22, 3),
+    (turns_campaign(Views.prefixes(bits=2, eps=1.0), encoding=STARTS), 3, 0),
+    (turns_campaign(OneBitMean(values=101, eps=1.0), encoding=PERCENT), 33, 34),
+    (turns_campaign(SubsetSelection(values=101, eps=1.0), encoding=PERCENT), 100, 0),
+    (in_a_crowd(turns_campaign(NoisyInnerProduct(bits=4, eps=4.0, width=2), eps=4, rounds=5)), 6, 7),
 ]
-ROUNDS = 60
+"""Campaigns with turns, a value, and another one that it changes to."""
 
 
-def coin(participation: str) -> dict[str, Any]:
-    """The rounds that are answered with a key: in all campaigns of this participation."""
-    ratchet = Ratchet(stream(f"coin/{participation}", SIZE), 1)
-    answered = [n for n in range(1, ROUNDS + 1) if ratchet.at(n).answers(Fraction(participation))]
-    return {"participation": participation, "key": ratchet.key.hex(), "rounds": ROUNDS, "answered": answered}
-
-
-def coins() -> list[dict[str, Any]]:
-    """A key of round 1 for each fraction, and which of the first rounds are answered with it."""
-    return [coin(participation) for participation in FRACTIONS]
-
-
-WIPED = [
-    (campaign(Deck(bits=4, slots=9, eps_report=0.25), rounds=9, eps=0.8, attendance=OFTEN, wipes="any"), [4]),
-    (
-        in_a_crowd(campaign(Deck(bits=4, slots=5, eps_report=3.0), rounds=5, eps=9, attendance=OFTEN, wipes="any")),
-        [5],
-    ),
-    (
-        campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, eps=0.1, attendance=OFTEN, **FIXED, wipes=0),
-        [2, 3],
-    ),
-    (campaign(Bitwise(eps_state=0.5, eps_report=0.25), rounds=9, eps=0.6, attendance=OFTEN, **FIXED, wipes=2), [9]),
-    (campaign(STORED, rounds=9, eps=0.1, attendance=OFTEN, **FIXED, wipes=1), [2, 7]),
-]
-"""Campaigns that say how often storage may be wiped, and the rounds of the lives that a ledger knows."""
-
-
-def wiped(asked: Campaign, rounds: list[int]) -> dict[str, Any]:
-    """What a ledger charges for these lives: deltas at the declared eps and gamma, and recognition."""
-    lives, first = [], 1
-    for count in rounds:
-        lives.append(Life("", first, first + count - 1, 0))
-        first += count
-    ledger = Ledger({asked.id: Account(asked.to_bytes(), tuple(lives))})
-    eps, gamma = asked.guarantee.eps, asked.guarantee.gamma
-    return {
+def turn(asked: Campaign, value: int, other: int) -> dict[str, Any]:
+    """A client that joins before the first round: its turn and its report, and the one after a changed value."""
+    assert asked.turns is not None
+    material = stream(f"turn/{asked.id}", 256)
+    source = Recorded(material)
+    held = State.new(asked, value, 1, source)
+    life, key = material[:16], material[16 : 16 + SIZE]
+    found: dict[str, Any] = {
         "campaign": asked.to_bytes().decode(),
         "id": asked.id,
-        "lives": rounds,
-        "delta": ledger.joint.delta_by(eps, ChargedRounds.privacy),
-        "tracking_delta": ledger.joint.tracking_delta(gamma),
-        "recognition": ledger.joint.recognition(),
+        "value": value,
+        "entropy": material[:48].hex(),
+        "life": life.hex(),
+        "key": key.hex(),
+        "turn": Ratchet(key, 1).turn(asked.turns),
+        "moment": Ratchet(key, 1).moment(),
+        "body": None,
+        "changed": None,
+    }
+    if held is None:
+        return found
+    assert (held.life, held.ratchet) == (life.hex(), Ratchet(key, found["turn"]))
+    changed = held.holding(asked, other, source)
+    return {
+        **found,
+        "entropy": material[: source.used].hex(),
+        "body": _body(asked, held),
+        "changed": {"value": other, "fresh": changed.ratchet.fresh.hex(), "body": _body(asked, changed)},
     }
 
 
-def wipes() -> list[dict[str, Any]]:
-    """What is charged if storage may be wiped."""
-    return [wiped(*case) for case in WIPED]
+def _body(asked: Campaign, held: State) -> str:
+    prepared = held.answered(asked, held.ratchet.round).prepared
+    assert prepared is not None
+    return prepared.body.hex()
+
+
+def turns() -> list[dict[str, Any]]:
+    """All turns. The first 48 bytes of entropy are drawn when a client joins, the others when its value changes."""
+    return [turn(*case) for case in TURN_CASES]
 
 
 TOLD: list[tuple[Encoding, list[Any]]] = [
@@ -230,6 +226,5 @@ def answers() -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     PLACE.write_text(json.dumps(vectors(), indent=1) + "\n", encoding="utf-8")
-    WIPES.write_text(json.dumps(wipes(), indent=1) + "\n", encoding="utf-8")
+    TURNS.write_text(json.dumps(turns(), indent=1) + "\n", encoding="utf-8")
     ANSWERS.write_text(json.dumps(answers(), indent=1) + "\n", encoding="utf-8")
-    COINS.write_text(json.dumps(coins(), indent=1) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ from untrackable.encodings import Encoding
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol import wire as wires
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
 BEGIN = 1_800_000_000
 """When round 1 of a campaign begins."""
@@ -29,7 +29,7 @@ def campaign(
     rounds: int | None = 30,
     question: str = "Which page is yours?",
     guarantee: Guarantee | None = None,
-    attendance: Attendance | None = None,
+    turns: Turns | None = None,
 ) -> Campaign:
     return Campaign(
         question=question,
@@ -39,7 +39,7 @@ def campaign(
         round_seconds=seconds,
         rounds=rounds,
         guarantee=guarantee or Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
-        attendance=attendance,
+        turns=turns,
     )
 
 

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from tests.client.samples import turns_campaign
 from tests.collector.samples import DECK, NAMES, campaign
 from tests.collector.servers import process
 from untrackable.client.client import Client
@@ -21,7 +22,7 @@ def test_from_person_to_sums(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/x.db"
     store = open_store(url)
     create_campaign(store, asked.to_bytes())
-    policy = Policy(eps=8.0, delta=1e-6, crowd_eps=8.0, recognition=1.0, pins=(asked.id,))
+    policy = Policy(eps=8.0, delta=1e-6, every_round=True, pins=(asked.id,))
     sent = []
     # The clients' clock is ahead: round 2, which begins after they joined, nearly over for them, is taken early.
     clock = [float(asked.begins(1) + 50)]
@@ -49,4 +50,34 @@ def test_from_person_to_sums(tmp_path: Path) -> None:
     close_round(store, asked, 2)
     expected = DECK.aggregator(2).add([body[-1] for body in sent])
     assert store.sums(Round(asked.id, 2)) == expected.to_bytes()
+    store.close()
+
+
+def test_every_person_is_counted_once_in_all_rounds(tmp_path: Path) -> None:
+    """Each tries to answer in every round, leaves and comes back: as many reports arrive as people have turns."""
+    rounds, people = 3, 30
+    begin = int(time.time()) + 50
+    asked = turns_campaign(rounds=rounds, first_round=begin, round_seconds=100)
+    url = f"sqlite:///{tmp_path}/x.db"
+    store = open_store(url)
+    create_campaign(store, asked.to_bytes())
+    policy, clock = Policy(eps=1.0, pins=(asked.id,)), [0.0]
+    outcomes: list[list[Outcome]] = []
+    with process(url, "--early", "1000") as server:
+        for person in range(people):
+            clock[0] = begin - 10.0
+            client = Client(asked, None, policy, folder=tmp_path / f"person{person}", clock=lambda: clock[0])
+            client.answer(person % 4)
+            outcomes.append([])
+            for round in range(1, rounds + 1):
+                clock[0] = asked.begins(round + 1) - 0.5
+                client.answer((person + round) % 4)
+                outcomes[-1] += [client.send(server.address), client.send(server.address)]
+                if Outcome.ACCEPTED in outcomes[-1]:
+                    client.leave()
+        assert server.end() == 0
+    assert all(each.count(Outcome.ACCEPTED) == 1 for each in outcomes)
+    assert all(set(each) == {Outcome.ACCEPTED, Outcome.NOTHING} for each in outcomes)
+    counts = [store.count(Round(asked.id, round)) for round in range(1, rounds + 1)]
+    assert sum(counts) == people
     store.close()

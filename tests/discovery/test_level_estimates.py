@@ -15,7 +15,7 @@ from untrackable.estimation.estimate import Estimate
 def known(frequencies: np.ndarray, n: int) -> Estimate:
     """An estimate without error."""
     size = frequencies.size
-    return Estimate.of_means(frequencies, n, 0.05, np.full(size, 0.1), span=2.0)
+    return Estimate(frequencies, n, 0.05, np.full(size, 0.1), span=np.full(size, 2.0))
 
 
 def test_strings_that_share_buckets_are_told_apart() -> None:

@@ -11,6 +11,7 @@ from untrackable import (
     Bit,
     Categories,
     Deck,
+    Fresh,
     IntegerRange,
     Memoized,
     NoisyInnerProduct,
@@ -25,9 +26,11 @@ from untrackable import (
 from untrackable.answers.answer import answer
 from untrackable.answers.number_trend import quantile_trend, share_trends
 from untrackable.answers.question import Question
+from untrackable.auditing.turns_audit import audit_turns
 from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.rappor_decode.decode import decode
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.turns import Turns
 
 DECK = Deck(bits=2, slots=9, eps_report=2.0)
 NAMES = Categories(names=["<b>one</b>", "two & three", "$four$ and a name that is far too long for a bar"])
@@ -38,6 +41,7 @@ RAPPOR = Rappor(bloom_bits=16, hashes=2, cohorts=8, p=0.25, q=0.75, f=0.25)
 TABLES = (
     "audit",
     "attacked",
+    "one turn",
     "comparison",
     "plan",
     "no plan",
@@ -116,16 +120,14 @@ def _discovered() -> Any:
 
 _MADE: dict[str, Any] = {
     "audit": lambda: audit(DECK, reports=4, attack=False),
-    "attacked": lambda: audit(MEMOIZED, reports=4, crowd=50, rounds=9, participation="1/2"),
+    "attacked": lambda: audit(MEMOIZED, reports=4, crowd=50, rounds=5),
+    "one turn": lambda: audit_turns(Fresh(NoisyInnerProduct(bits=2, eps=2.0)), Turns(rounds=9)),
     "comparison": lambda: compare(values=2, eps=1, reports=2, people=1000, crowd=20),
     "plan": lambda: plan(people=10**6, encoding=Bit(), rounds=12, eps=1.0, pooled=4),
-    "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, crowd_eps=1.0, observer="crowd"),
+    "crowd plan": lambda: plan(people=10**5, values=2, rounds=12, eps=4.0, relay=True),
     "strings plan": lambda: plan(people=10**8, strings=8, rounds=4, eps=2.0),
     "together": lambda: plan_together(
-        {"smoking": {"values": 2}, "<i>size</i>": {"values": 4, "error": 0.02}}, people=10**6, rounds=1
-    ),
-    "strings together": lambda: plan_together(
-        {"words": {"strings": 3}, "smoking": {"values": 2}}, people=2 * 10**9, rounds=1, eps=3.0
+        {"smoking": {"values": 2}, "<i>size</i>": {"values": 4}}, people=10**6, rounds=2, eps=1.0
     ),
     "no plan": lambda: plan(people=100, values=2, rounds=9, eps=0.1, error=0.001),
     "file": _file,

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from untrackable import Deck
-from untrackable.display.campaign_accuracy import CampaignAccuracy, accuracy_words, campaign_accuracy
+from untrackable import Deck, plan
+from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 from untrackable.display.truth_words import share, truth_words
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.number_ranges import IntegerRange
@@ -15,6 +15,7 @@ from untrackable.protocol.campaign import Campaign, Guarantee
 
 
 def asked(rounds: int) -> Campaign:
+    """Everybody answers every round."""
     return Campaign(
         question="Which?",
         encoding=Categories(names=["a", "b", "c", "d"]),
@@ -26,19 +27,34 @@ def asked(rounds: int) -> Campaign:
     )
 
 
-def test_the_error_is_that_of_the_mechanism() -> None:
-    campaign = asked(10)
-    found = campaign_accuracy(campaign, 1_000_000)
-    assert found.error_upper == campaign.mechanism.accuracy(1_000_000, beta=0.05 / 4).radius
+def turns(rounds: int) -> Campaign:
+    """Everybody answers once."""
+    draft = plan(people=10**9, encoding=Categories(names=["a", "b", "c", "d"]), rounds=rounds, eps=1.0).campaign()
+    return draft.campaign(question="Which?", first_round=1_893_456_000, round_seconds=86_400)
+
+
+@pytest.mark.parametrize("made", [asked(10), turns(10)], ids=["every round", "turns"])
+def test_the_people_that_are_needed(made: Campaign) -> None:
+    found = campaign_accuracy(made, 1_000_000)
+    assert found.reports == 1_000_000 * made.chance
     assert found.usable
-    assert "shares are off by at most ±" in accuracy_words(found)
+    assert "shares of a round are off by at most ±" in accuracy_words(found)
+    assert f"with about {found.reports:,.0f} reports" in spread_words(found)
     assert found.people_needed is not None
-    assert campaign_accuracy(campaign, found.people_needed).usable
-    assert not campaign_accuracy(campaign, found.people_needed - 1).usable
+    assert campaign_accuracy(made, found.people_needed).usable
+    assert not campaign_accuracy(made, found.people_needed - 1).usable
+
+
+def test_the_error_of_a_turn_is_that_of_its_plan() -> None:
+    planned = plan(people=100_000, encoding=Categories(names=["a", "b", "c", "d"]), rounds=10, eps=1.0)
+    made = planned.campaign().campaign(question="Which?", first_round=1_893_456_000, round_seconds=86_400)
+    found = campaign_accuracy(made, 100_000)
+    assert found.error_upper == pytest.approx(planned.one_round.radius_upper)
+    assert found.standard_error == pytest.approx(planned.one_round.standard_error)
 
 
 def test_the_error_of_a_mean_is_said_to_be_that() -> None:
-    """Alone it is the bound for one noisy bit of each person, whose values span the whole range."""
+    """It is the bound for one noisy bit of each person, whose values span the whole range."""
     made = dataclasses.replace(
         asked(10),
         encoding=IntegerRange(low=0, high=3),
@@ -46,7 +62,7 @@ def test_the_error_of_a_mean_is_said_to_be_that() -> None:
     )
     found = campaign_accuracy(made, 1_000_000)
     words = accuracy_words(found)
-    assert "the mean is off by at most ±" in words
+    assert "the mean of a round is off by at most ±" in words
     assert "shares" not in words
     gap = math.tanh(0.15)
     assert found.error_upper == pytest.approx(math.sqrt(math.log(2 / 0.05) / 2 / 1_000_000) / gap, rel=1e-3)
@@ -89,5 +105,5 @@ def test_words_and_shares() -> None:
 
 
 def test_a_printed_error_is_not_below_the_bound() -> None:
-    found = CampaignAccuracy(1000, 0.0681145, 0.05, None, predicted=False)
+    found = dataclasses.replace(campaign_accuracy(asked(10), 1000), error_upper=0.0681145)
     assert "±0.06812 (upper" in accuracy_words(found)

@@ -2,10 +2,15 @@
 
 import json
 
+from tests.client.samples import turns_campaign
+from tests.client.test_crowd_campaigns import one_turn
 from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.samples import campaign
+from untrackable.accounting.verification import verify
 from untrackable.brackets import Bracket
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_sentence, guarantee_words
+from untrackable.encodings.presence import Presence
+from untrackable.mechanisms.local.present import Present
 from untrackable.protocol.campaign import Guarantee
 
 
@@ -33,8 +38,8 @@ def test_a_guarantee_says_what_was_verified() -> None:
         (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
         ("{}", "1e-06 (upper)"),
     ):
-        first, guess, meaning, second, *attendance = guarantee_words(asked, found)
-        assert attendance[0].startswith("People answer every round")
+        first, guess, second, attendance, meaning = guarantee_words(asked, found)
+        assert attendance.startswith("People answer every round")
         assert "right with probability at most 99.97 % (upper; 50 % is a coin toss)" in guess
         assert meaning.startswith("This eps is large. Each answer is right with probability ")
         assert "one person and two people with the same answer" in second
@@ -52,20 +57,50 @@ def test_both_observers_in_words() -> None:
     asked = crowded()
     verified = json.dumps({"crowd": {"upper": 7.7e-7, "lower": 0.0, "certainty": "upper"}})
     alone, guess, together, other, trust, *_ = guarantee_words(asked, verified)
-    assert alone.startswith(
-        "The collector by itself sees the reports of everybody, and does not know who sent which."
-    )
+    assert alone.startswith("A relay adds this: the collector by itself does not know who sent which report.")
     assert (
         "a factor of at most 2.719 (eps = 1), except with probability 1e-06 (upper; verified: at most 7.7e-07)"
         in alone
     )
-    assert "at least 100 people take part" in alone
+    assert "Rounds with fewer than 50 reports are not published." in alone
     assert "is right with probability at most 73.2 % (upper" in guess
     assert together.startswith("If the relay and the collector work together, all reports that a person ever sends")
     assert "2981 (eps = 8)" in together
     assert "is right with probability at most 99.97 % (upper" in other
     assert "you trust that it does not work with the collector: nobody can check that" in trust
-    assert "The collector by itself" not in " ".join(guarantee_words(campaign(), "{}"))
+    assert "the collector by itself" not in " ".join(guarantee_words(campaign(), "{}"))
+
+
+def test_one_turn_in_words() -> None:
+    """How often comes first; then eps with what was verified, that nobody is trusted, and recognition."""
+    asked = turns_campaign(rounds=52)
+    often, private, guess, linked, recognised, wipes = guarantee_words(asked, json.dumps(verify(asked).to_json()))
+    assert often.startswith("Each person answers once, in one of 52 rounds that their device draws in secret.")
+    assert "(eps = 1, upper; verified: 1, exact), for ever and without exception (delta = 0)" in private
+    assert "nobody has to be trusted" in private
+    assert "right with probability at most 73.2 % (upper" in guess
+    assert linked == "Reports cannot be linked, because a person sends only one (exact)."
+    assert "among 1,000 with probability at most 0.20 % (upper" in recognised
+    assert wipes.startswith("This holds as long as the client's stored data is not deleted.")
+    twice = guarantee_words(turns_campaign(rounds=52, wipes=2, eps=3.0), "{}")
+    assert "(eps = 3, upper), for ever" in twice[1]
+    assert "The eps also holds if the client's stored data is deleted 2 times" in twice[-1]
+    assert "eps counts all 3 answers" in twice[-1]
+    assert linked not in twice
+
+
+def test_what_a_relay_adds_to_a_turn_in_words() -> None:
+    asked = one_turn()
+    told = guarantee_words(asked, json.dumps(verify(asked).to_json()))
+    (hidden,) = (sentence for sentence in told if sentence.startswith("A relay adds this"))
+    assert "(eps = 0.53), except with probability 1e-06 (upper; verified: at most " in hidden
+    assert "For people who are active in all rounds, eps is at most 0." in hidden
+    assert any("you trust that it does not work with the collector" in sentence for sentence in told)
+
+
+def test_a_question_without_an_answer_has_nothing_to_protect() -> None:
+    counted = turns_campaign(Present(), encoding=Presence(), eps=0.0)
+    assert "It says nothing but that somebody answered (eps = 0, exact)." in guarantee_words(counted, "{}")[1]
 
 
 def test_a_campaign_is_open_or_says_when_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tests.client.samples import turns_campaign
 from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.samples import campaign
 from untrackable import Bit, Bitwise
@@ -34,10 +35,18 @@ def test_costs_in_a_crowd_are_upper_bounds() -> None:
     crowd = asked.guarantee.crowd
     assert crowd is not None
     last = costs(asked)[-1]
-    hidden = asked.mechanism.crowd(people=crowd.people, reports=2, participation=asked.participation)
+    hidden = asked.mechanism.crowd(people=crowd.reports, reports=2)
     assert last.crowd == (upper(hidden.gamma(crowd.delta).upper), "upper")
     assert "for the collector alone" in cost_words(asked)
     assert "for the collector alone" not in cost_words(campaign())
+
+
+def test_turns_cost_one_report() -> None:
+    asked = turns_campaign()
+    assert costs(asked) == []
+    assert "all rounds together cost what one report costs" in cost_words(asked)
+    (alone,) = observers(asked)
+    assert alone[:3] == ("The collector, which knows which report is yours", "1", "0")
 
 
 def test_a_campaign_without_end_and_without_delta() -> None:

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from tests.display.notebook_results import OTHERS, TABLES, result
-from untrackable.display.figure_style import BLUE
 from untrackable.display.picture import Picture
 from untrackable.display.result_pictures import picture_of
 from untrackable.errors import ExtraMissing
-from untrackable.planning.plans import Plan
 
 pytestmark = pytest.mark.xdist_group("notebooks")  # they share the results
 PHONE, INCH = 390, 96
@@ -192,51 +189,19 @@ def test_a_comparison_has_every_mechanism_in_a_row() -> None:
     assert rings.get_markersize() ** 2 > 2 * followed.collections[-1].get_sizes()[0], "seen around a dot"
 
 
-def test_a_plan_marks_what_it_recommends() -> None:
-    plan = result("plan")
-    options, people = axes_of("plan")
-    assert [bar.get_width() for bar in options.patches] == [option.error_upper for option in plan.options]
-    blue = [to_hex(bar.get_facecolor()) == BLUE for bar in options.patches]
-    assert blue == [option is plan.recommended for option in plan.options]
-    at, error = people.lines[1].get_data()
-    assert (at[0], error[0]) == (plan.goals.people, plan.recommended.error_upper)
-
-
-def test_a_plan_says_what_fewer_people_would_mean() -> None:
-    crowd, strings = (
-        [text.get_text() for text in texts(result(f"{kind} plan").plot())] for kind in ("crowd", "strings")
-    )
-    assert any("too few people: the crowd would hide less" in text for text in crowd)
-    assert not any("too few people" in text for text in strings)
-    assert "deck: the share with fewer or more people" in strings
-    assert not any("±" in text for text in strings), "it is a share, and no error"
-
-
-def test_questions_planned_together_have_their_errors_and_parts_in_a_row() -> None:
-    found = result("together")
-    errors, parts = axes_of("together")
-    planned, alone, record, wanted = (line.get_data() for line in errors.lines)
-    assert [list(planned[0]), list(planned[1])] == [[part.error for part in found.parts], [0, 1]]
-    assert list(alone[0]) == [part.alone for part in found.parts]
-    assert list(record[0]) == [found.record.errors[part.name] for part in found.parts]
-    assert [list(wanted[0]), list(wanted[1])] == [[0.02], [1]], "only the second question asks for an error"
-    assert [bar.get_width() for bar in parts.patches] == [
-        *(part.goals.eps for part in found.parts),
-        found.spent_eps,
-    ]
-    told = " ".join(text.get_text() for text in texts(result("strings together").plot()))
-    assert "in this plan (upper; predicted for strings)" in told
-    assert "one campaign" not in told
-    assert "asked for" not in told
-
-
-def test_a_plan_without_options_shows_errors_or_says_that_there_is_nothing() -> None:
-    picture = result("no plan").plot()
-    assert picture.words.startswith("No mechanism meets these goals")
-    assert "above ±100 %" in [text.get_text() for text in texts(picture)]
-    plan = result("no plan")
-    with pytest.raises(ValueError, match="there is nothing to draw: no mechanism meets these goals"):
-        Plan(plan.goals, plan.unknown, (), (), None).plot()
+@pytest.mark.parametrize("name", ["plan", "crowd plan", "strings plan", "no plan"])
+def test_a_plan_shows_its_errors_and_those_with_other_people(name: str) -> None:
+    plan = result(name)
+    errors, people = axes_of(name)
+    promised = [min(1.0, each.radius_upper) for each in (plan.one_round, plan.quarter, plan.all_rounds)]
+    (bars,) = (each for each in errors.collections if hasattr(each, "get_segments"))
+    assert [segment[1][0] for segment in bars.get_segments()] == promised
+    if plan.one_round.radius_upper <= 1:
+        at, error = people.lines[-1].get_data()
+        assert (at[0], error[0]) == (plan.solved.people, plan.one_round.radius_upper)
+    told = [text.get_text() for text in texts(plan.plot())]
+    assert any("asked for: at most" in text for text in told) == (name == "no plan")
+    assert result("together").plot().words.startswith("The error of a share, at most (upper), for one round, ")
 
 
 @pytest.mark.parametrize("name", ["experiment", "upper", "infinite", "nothing"])

@@ -16,6 +16,7 @@ from untrackable.encodings.days_of_use import (
     DaysOfUse,
     retention_masks,
 )
+from untrackable.encodings.presence import Presence
 
 
 def test_answers_are_those_of_the_definition() -> None:
@@ -45,7 +46,7 @@ def test_every_answer_can_be_encoded() -> None:
         seen |= {kept.answer(RETENTION, 100 + day) for day in (0, 1, 2, 7, 8, 28, 29, 400)}
     seen.add(DaysOfUse.begun(100, newcomer=False).used(101).answer(RETENTION, 400))
     assert seen == set(RETENTION.names)
-    assert {question.encoding for question in READY_QUESTIONS.values()} == {ACTIVE_DAYS, RETENTION}
+    assert {question.encoding for question in READY_QUESTIONS.values()} == {ACTIVE_DAYS, RETENTION, Presence()}
 
 
 def test_masks_say_who_came_back() -> None:

@@ -24,7 +24,7 @@ def salted(number: int, bits: int) -> HashedStrings:
 
 def noiseless(frequencies: FloatArray, beta: float = 0.01) -> Estimate:
     nothing = np.zeros(frequencies.size)
-    return Estimate(frequencies, 1000, beta, nothing, nothing, nothing, span=nothing)
+    return Estimate(frequencies, 1000, beta, nothing, span=nothing)
 
 
 def held(encoding: HashedStrings, shares: dict[str, float]) -> FloatArray:
@@ -189,13 +189,14 @@ def test_an_estimate_of_a_few_values_is_enough() -> None:
         encoding = HashedStrings(bits=bits, salt=bytes(16), longest=9)
         of = [encoding.encode(string) for string in strings]
         shared, error = np.array([0.5, 0.2, 0.1]), np.full(3, 0.01)
-        estimate = Estimate(shared, 1000, 0.01, 3 * error, 4 * error, error, span=np.ones(3))
+        estimate = Estimate(shared, 1000, 0.01, error, span=np.ones(3))
+        noise, both = (math.sqrt(math.log(2 * m / 0.01) / 2000) for m in (1, 2))
         found = encoding.candidates(estimate, ["c", "a"], of=of)
         np.testing.assert_allclose(found.frequencies, [0.1, 0.5], atol=1e-5)
         collisions = (0.4 + 0.01 * math.sqrt(2)) ** 2 / 2**bits
         np.testing.assert_allclose(found.standard_error, np.sqrt(0.01**2 + collisions), rtol=1e-4)
-        np.testing.assert_allclose(found.radius, 0.03 + 1 / (0.01 * 2**bits), rtol=1e-4)
-        np.testing.assert_allclose(found.simultaneous_radius, 0.04 + 2 / (0.02 * 2**bits), rtol=1e-4)
+        np.testing.assert_allclose(found.radius, noise + 1 / (0.01 * 2**bits), rtol=1e-4)
+        np.testing.assert_allclose(found.simultaneous_radius, both + 2 / (0.02 * 2**bits), rtol=1e-4)
         with pytest.raises(ValueError, match="lacks that of 'd'"):
             encoding.candidates(estimate, ["d"], of=of)
         for wrong in (of[:2], [*of, 5], [of[0]] * 3):

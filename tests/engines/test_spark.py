@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ from pyspark.sql import SparkSession
 
 from untrackable.engines.spark import SparkEngine
 from untrackable.engines.spark_audit import audit_on_spark
+from untrackable.theory.turns import Turns
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -82,7 +82,7 @@ def engine(session: SparkSession) -> SparkEngine:
 def write(path: Path, mechanism: Any, values: Any, rounds: int = 2, encoding: Any = None) -> Path:
     (batch,) = mechanism.simulate(values, rounds=rounds, seed=3)
     reports = [(r, batch.reports[:, r - 1]) for r in range(1, rounds + 1)]
-    write_reports(path, reports, mechanism=mechanism, encoding=encoding, participation=Fraction(1, 2))
+    write_reports(path, reports, mechanism=mechanism, encoding=encoding, turns=Turns(rounds=2))
     return path
 
 
@@ -113,7 +113,7 @@ def test_every_mechanism_has_the_same_estimate_as_on_one_machine(
         assert found.rounds[number].frequencies.tobytes() == expected.rounds[number].frequencies.tobytes()
         assert found.rounds[number].radius.tobytes() == expected.rounds[number].radius.tobytes()
     assert found.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
-    assert found.best.participation == Fraction(1, 2), "the file says it"
+    assert found.best.turns == Turns(rounds=2), "the file says it"
     assert found.reports == expected.reports
     assert found.files[0].checked
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import beta as beta_law
 from scipy.stats import binom, chi2
 
 from untrackable import (
@@ -40,6 +41,7 @@ from untrackable.estimation.candidate_sums import CandidateAggregator
 from untrackable.kernels.transform import walsh_hadamard
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept.rappor import RapporAggregator
+from untrackable.theory.turns import Turns
 
 RR = RandomizedResponse(eps=1.0)
 NIP = NoisyInnerProduct(bits=3, eps=1.0, width=1)
@@ -342,12 +344,14 @@ def coth(eps: float) -> float:
         (Deck(bits=3, slots=3, eps_report=0.2, width=1), 2 * 7 / 8 * coth(0.2), 8),
     ],
 )
-def test_radius_is_the_formula(mechanism: Mechanism, span: float, values: int) -> None:
-    """span·√(ln(2/β)/(2n)), and ln(2·values/β) for all values at once; a bit's two frequencies are one."""
+def test_intervals_of_a_sample_are_clopper_and_pearsons(mechanism: Mechanism, span: float, values: int) -> None:
+    """Those of a half, times the span, with β/values for all values at once; a bit's two frequencies are one."""
     result = estimate(mechanism.aggregator().add([2, 3] * 50 if values > 1 else [0, 1] * 50), beta=0.01)
     assert (result.n, result.beta) == (100, 0.01)
-    assert np.allclose(result.radius, span * math.sqrt(math.log(2 / 0.01) / 200), rtol=1e-12)
-    assert np.allclose(result.simultaneous_radius, span * math.sqrt(math.log(2 * values / 0.01) / 200), rtol=1e-12)
+    sampled = result.of_active(Turns(rounds=2))
+    for radius, beta in ((sampled.radius, 0.01), (sampled.simultaneous_radius, 0.01 / values)):
+        assert np.allclose(radius, span * (0.5 - float(beta_law.ppf(beta / 2, 50, 51))), rtol=1e-6)
+    assert np.all(result.radius <= sampled.radius)
 
 
 def repeated(name: str, people: int, times: int, beta: float) -> tuple[NDArray[np.float64], list[Estimate]]:
@@ -364,10 +368,9 @@ def test_errors_stay_within_the_radius_and_have_the_standard_error(name: str) ->
     times, people, beta, alarm = 2000, 256, 0.2, 1e-9
     truth, results = repeated(name, people, times, beta)
     errors = np.array([r.frequencies for r in results]) - truth
-    # Hoeffding: at most beta of them outside, so at most this many of them, except with probability `alarm`.
+    # At most beta of them are outside, so at most this many of them, except with probability `alarm`.
     most = binom.isf(alarm, times, beta)
-    radius, together = results[0].radius, results[0].simultaneous_radius
-    assert all(np.array_equal(r.radius, radius) for r in results)
+    radius, together = (np.array([getattr(r, name) for r in results]) for name in ("radius", "simultaneous_radius"))
     outside = (np.abs(errors) > radius).sum(axis=0)
     assert outside.max() <= most < 0.26 * times
     assert (np.abs(errors) > together).any(axis=1).sum() <= most

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.promised_radii import CLOSE
 from untrackable import Deck, Rappor
 from untrackable.errors import MergeError
 from untrackable.mechanisms import Loloha
@@ -37,7 +38,8 @@ def test_few_hash_functions_widen_the_radius(seed_bits: int) -> None:
     found = sums.estimate(beta=1e-6)
     truth = np.eye(8)[0]
     assert np.all(np.abs(found.frequencies - truth) <= found.simultaneous_radius)
-    assert mechanism.accuracy(20_000, beta=1e-6).radius == pytest.approx(found.radius[0])
+    promised = mechanism.accuracy(20_000, beta=1e-6).radius  # Half of the reports count for values nobody holds.
+    assert promised * (1 - CLOSE) <= found.radius.max() <= promised * (1 + 1e-12)
     if seed_bits == 32:
         assert found.radius[0] < 0.06
 
@@ -75,6 +77,6 @@ def test_the_two_errors_of_a_bit_are_one(slots: int) -> None:
     assert found.frequencies.sum() == pytest.approx(1.0)
     assert found.simultaneous_radius.tolist() == found.radius.tolist()
     wider = Deck(bits=2, slots=slots, eps_report=1.0, width=1)
-    (batch, *_) = wider.simulate([0, 1, 1], rounds=1, seed=3)
+    (batch, *_) = wider.simulate([0, 1, 1] * 100, rounds=1, seed=3)
     other = wider.aggregator().add(batch.reports).estimate()
     assert (other.simultaneous_radius > other.radius).all()

@@ -1,6 +1,7 @@
 """Many rounds: optimal weights, radii that hold, and bands around a trend."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,8 @@ def test_equal_rounds_pool_as_their_sums_do() -> None:
         assert np.allclose(getattr(pooled, name), getattr(whole, name), rtol=1e-9), name
     assert pooled.n == whole.n
     assert np.allclose(pooled.shift(5), whole.shift(5))
-    assert np.all(pooled.p_values() >= whole.p_values() - 1e-12)
-    assert pooled.tail == "upper, Hoeffding"
+    assert np.allclose(pooled.p_values(), whole.p_values())
+    assert pooled.tail == "exact binomial"
 
 
 def test_weights_are_the_best() -> None:
@@ -103,7 +104,8 @@ def test_pooled_errors_stay_within_the_radius(mechanism: Mechanism, independent:
 
 def test_asking_again_does_not_help_where_the_noise_is_kept() -> None:
     rounds = collected(Memoized(NoisyInnerProduct(bits=2, eps=1.0)), np.zeros(500, dtype=int), 4)
-    assert np.allclose(rounds.pooled().radius, rounds.alone(1).radius)
+    assert np.all(rounds.pooled().radius >= rounds.alone(1).radius)
+    assert np.allclose(rounds.pooled().radius, replace(rounds.alone(1), beta=0.05 / 4).radius)
     assert np.allclose(rounds.pooled().frequencies, rounds.alone(1).frequencies)
 
 

@@ -1,7 +1,5 @@
 """Decks in a crowd: budgets that are spent, errors that follow, and what a crowd does not hide."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -17,24 +15,17 @@ from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.local.views import Views
 
 
-@pytest.mark.parametrize(
-    ("people", "slots", "participation", "most"),
-    [
-        (100_000, 365, Fraction(1), 0.0017),
-        (100_000, 365, Fraction(1, 20), 0.002),
-        (20_000, 52, Fraction(1), 0.0034),
-    ],
-)
-def test_a_crowd_permits_loud_reports(people: int, slots: int, participation: Fraction, most: float) -> None:
+@pytest.mark.parametrize(("people", "slots", "most"), [(100_000, 365, 0.0017), (20_000, 52, 0.0034)])
+def test_a_crowd_permits_loud_reports(people: int, slots: int, most: float) -> None:
     """Where a deck that is private by itself has 0.36 for 10^5 people and 365 rounds."""
-    deck = Deck.for_crowd(bits=10, slots=slots, people=people, eps=1.0, delta=1e-6, participation=participation)
-    spent = deck.crowd(people=people, participation=participation)
+    deck = Deck.for_crowd(bits=10, slots=slots, people=people, eps=1.0, delta=1e-6)
+    spent = deck.crowd(people=people)
     assert spent.certainty == "upper"
     assert 0.99 < spent.gamma(1e-6).upper <= 1.0
-    assert deck.accuracy(int(people * participation)).standard_error <= most
+    assert deck.accuracy(people).standard_error <= most
     louder = Deck(bits=10, slots=slots, eps_report=deck.eps_report * 1.01, width=deck.width)
-    assert louder.crowd(people=people, participation=participation).delta(1.0).upper > 1e-6
-    alone = deck.privacy(participation=participation).gamma(1e-6).lower
+    assert louder.crowd(people=people).delta(1.0).upper > 1e-6
+    alone = deck.privacy().gamma(1e-6).lower
     assert alone > 50, "somebody who knows whose reports these are learns nearly everything"
 
 
@@ -44,7 +35,6 @@ def test_fewer_people_hide_less_and_fewer_rounds_reveal_less() -> None:
     assert found == sorted(found, reverse=True)
     assert found[0] <= 20 * 2.0
     assert deck.crowd(people=1_000, reports=5).gamma(1e-6).upper < found[2]
-    assert deck.crowd(people=1_000, participation="1/10").gamma(1e-6).upper < found[2]
 
 
 def test_a_wider_answer_is_chosen_for_rare_values_and_a_narrower_one_for_common_ones() -> None:
@@ -83,8 +73,6 @@ def test_what_a_crowd_does_not_hide() -> None:
     deck = Deck(bits=2, slots=4, eps_report=1.0)
     with pytest.raises(ValueError, match="people must be between 2 and"):
         deck.crowd(people=1)
-    with pytest.raises(ValueError, match="nobody would answer"):
-        deck.crowd(people=100, participation=0)
     with pytest.raises(ValueError, match="reports must be at least 1"):
         deck.crowd(people=100, reports=0)
     with pytest.raises(ValueError, match="reports must be between 1 and 4"):
@@ -134,15 +122,14 @@ BASES: list[tuple[Local, int]] = [
 GAMMAS = (0.0, 0.1, 0.4, 0.9)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
 @pytest.mark.parametrize(("base", "people"), BASES, ids=lambda given: type(given).__name__)
-def test_the_definition_is_between_both_ends(base: Local, people: int, share: float) -> None:
+def test_the_definition_is_between_both_ends(base: Local, people: int) -> None:
     """Enumerated: all pairs of values, all values of the others, the second round chosen after the first."""
     laws = laws_of(base)
     assert [sum(law) for law in laws] == pytest.approx([1.0] * base.values)
-    everything = list(all_worlds(laws, people, share))
+    everything = list(all_worlds(laws, people))
     for rounds in (1, 2):
-        found = Fresh(base).crowd(people=people, reports=rounds, participation=share)
+        found = Fresh(base).crowd(people=people, reports=rounds)
         few = (
             everything
             if rounds == 1 or len(everything[0][0]) < 100
@@ -157,7 +144,6 @@ def test_the_definition_is_between_both_ends(base: Local, people: int, share: fl
                 assert bracket.lower > 0.4 * bracket.upper
 
 
-@pytest.mark.parametrize("share", [1.0, 0.25])
 @pytest.mark.parametrize(
     "base",
     [
@@ -167,11 +153,11 @@ def test_the_definition_is_between_both_ends(base: Local, people: int, share: fl
         SubsetSelection(values=4, eps=1.5, size=2),
     ],
 )
-def test_the_lower_end_is_that_of_others_who_hold_a_third_value(base: Local, share: float) -> None:
+def test_the_lower_end_is_that_of_others_who_hold_a_third_value(base: Local) -> None:
     laws, people = laws_of(base), 3
     third = laws[min(2, base.values - 1)]
-    world = worlds(laws[0], laws[1], [third] * (people - 1), share)
-    found = Fresh(base).crowd(people=people, reports=1, participation=share)
+    world = worlds(laws[0], laws[1], [third] * (people - 1))
+    found = Fresh(base).crowd(people=people, reports=1)
     for gamma in GAMMAS:
         exact = delta(world, gamma)
         assert 0.4 * exact - 1e-3 <= found.delta(gamma).lower <= exact * (1 + 1e-9)
@@ -190,12 +176,11 @@ def test_the_classes_of_a_noisy_inner_product(bits: int, width: int) -> None:
     assert sum(classes.first) == pytest.approx(first[~np.isclose(first, second)].sum())
 
 
-@pytest.mark.parametrize("participation", [Fraction(1), Fraction(1, 20)])
 @pytest.mark.parametrize(("eps_report", "width"), [(1.5, 4), (3.9, 8)])
-def test_both_ends_are_close_for_wide_answers(eps_report: float, width: int, participation: Fraction) -> None:
+def test_both_ends_are_close_for_wide_answers(eps_report: float, width: int) -> None:
     deck = Deck(bits=10, slots=365, eps_report=eps_report, width=width)
     for people in (10_000, 10_000_000):
-        pair = deck.crowd(people=people, participation=participation)
+        pair = deck.crowd(people=people)
         for level in (1e-6, 1e-12):
             found = pair.gamma(level)
             assert found.certainty == "bracket"
@@ -296,8 +281,8 @@ def test_fewer_people_than_planned() -> None:
     assert list(curve) == [1_000, 10_000, 100_000]
     assert curve[10_000] == deck.crowd(people=10_000, reports=10).gamma(1e-6)
     assert curve[1_000].upper > curve[10_000].upper > curve[100_000].upper
-    (lost,) = crowd_curve(deck, [1_000], eps=1.0, participation="1/2").values()
-    assert lost == deck.crowd(people=1_000, participation="1/2").delta(1.0)
+    (lost,) = crowd_curve(deck, [1_000], eps=1.0).values()
+    assert lost == deck.crowd(people=1_000).delta(1.0)
     with pytest.raises(ValueError, match="eps or delta"):
         crowd_curve(deck, [1_000])
 
@@ -318,8 +303,6 @@ def test_fading_for_a_crowd() -> None:
     assert fading.eps > 5
     local = Fading.for_budget(bits=4, rounds=6, eps=0.5, delta=1e-6)
     assert fading.accuracy(50_000, round=6).standard_error < local.accuracy(50_000, round=6).standard_error / 10
-    with pytest.raises(ValueError, match="nobody would answer"):
-        Fading.for_crowd(bits=4, rounds=6, people=50_000, eps=0.5, delta=1e-6, participation=0)
 
 
 def test_values_that_depend_on_noise_are_not_covered() -> None:

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -19,9 +20,11 @@ from untrackable import (
     Categories,
     Deck,
     Fading,
+    Fresh,
     InnerProduct,
     IntegerRange,
     Memoized,
+    NoisyInnerProduct,
     RandomizedResponse,
     Rappor,
 )
@@ -36,6 +39,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify
 from untrackable.strict_json import canonical
 from untrackable.theory.collisions import cross_probability
+from untrackable.theory.turns import Turns
 
 ASKED = campaign()
 GOLDEN = (
@@ -43,6 +47,12 @@ GOLDEN = (
     b'"first_round":1800000000,"guarantee":{"delta":1e-06,"eps":1,"gamma":0,"tracking_delta":0,"values":"any"},'
     b'"mechanism":{"bits":1,"eps_report":0.25,"mechanism":"deck","slots":4,"when_empty":"stop","width":1},'
     b'"question":"Ja oder nein \xe2\x80\x93 welches?","round_seconds":86400,"rounds":4,"version":1}'
+)
+TURN = (
+    b'{"encoding":{"names":["no","yes"],"type":"categories","unknown":"error","version":1},'
+    b'"first_round":1800000000,"guarantee":{"eps":2},'
+    b'"mechanism":{"base":{"bits":1,"eps":1,"mechanism":"noisy-inner-product","width":1},"mechanism":"fresh"},'
+    b'"question":"Ja oder nein?","round_seconds":604800,"rounds":52,"turns":{"share":"1/2","wipes":1},"version":1}'
 )
 
 
@@ -60,6 +70,47 @@ def test_golden_bytes() -> None:
     assert asked.to_bytes() == GOLDEN
     assert asked.id == "dbe904c2a7116759805aa677efa6b47a7e145725bd031d59c2b61b1f6022dbe6"
     assert Campaign.from_bytes(GOLDEN) == asked
+
+
+def turn() -> Campaign:
+    return Campaign(
+        question="Ja oder nein?",
+        encoding=Categories(names=["no", "yes"]),
+        mechanism=Fresh(NoisyInnerProduct(bits=1, eps=1.0)),
+        first_round=1_800_000_000,
+        round_seconds=7 * 86_400,
+        rounds=52,
+        guarantee=Guarantee(eps=2.0),
+        turns=Turns(rounds=52, share=Fraction(1, 2), wipes=1),
+    )
+
+
+def test_golden_bytes_of_turns() -> None:
+    assert turn().to_bytes() == TURN
+    assert Campaign.from_bytes(TURN) == turn()
+    assert turn().chance == Fraction(1, 104)
+    assert campaign().chance == 1
+    assert turn().ends == 1_800_000_000 + 52 * 7 * 86_400
+    assert campaign(rounds=None).ends is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rounds": 51}, "turns are of 52 rounds, and the campaign has 51"),
+        ({"rounds": None}, "turns are of 52 rounds, and the campaign has None"),
+        ({"guarantee": Guarantee(eps=2.0, delta=1e-6)}, "with turns, the guarantee is eps"),
+        ({"guarantee": Guarantee(eps=2.0, values="fixed")}, "with turns, the guarantee is eps"),
+        ({"mechanism": DECK}, "with turns, the mechanism must be fresh"),
+        ({"mechanism": Memoized(base=RandomizedResponse(eps=1.0))}, "with turns, the mechanism must be fresh"),
+        ({"turns": Turns(rounds=52, wipes=101)}, "wipes must be at most 100, got 101"),
+    ],
+)
+def test_turns_that_are_none(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(turn(), **changes)
+    with pytest.raises(TypeError, match="turns must be of type Turns"):
+        replace(turn(), turns=52)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
@@ -81,6 +132,12 @@ def altered(change: Callable[[dict[str, Any]], object]) -> bytes:
     return canonical(document)
 
 
+def turned(change: Callable[[dict[str, Any]], object]) -> bytes:
+    document = json.loads(TURN)
+    change(document)
+    return canonical(document)
+
+
 def nested(depth: int) -> bytes:
     """A mechanism of levels of levels of levels."""
     inner = b'{"bits":1,"eps_report":1,"mechanism":"noisy-inner-product","width":1}'
@@ -98,8 +155,22 @@ def nested(depth: int) -> bytes:
         (b"[]", "must be a JSON object"),
         (b'{"version":1,"version":1}', "a key occurs twice"),
         (b'{"version":NaN}', "is not JSON"),
-        (altered(lambda d: d.update(version=2)), "the campaign lacks attendance"),
-            (altered(lambda d: d.update(version=6)), "version of a campaign must be 1, 2, 3, 4 or 5"),
+        (altered(lambda d: d.update(version=2)), "version of a campaign must be 1"),
+        (turned(lambda d: d.update(turns=None)), "turns must have exactly the fields share, wipes"),
+        (turned(lambda d: d["turns"].update(rounds=4)), "turns must have exactly the fields share, wipes"),
+        (turned(lambda d: d["turns"].pop("wipes")), "turns must have exactly the fields share, wipes"),
+        (turned(lambda d: d["turns"].update(share=1)), "share must be a text"),
+        (turned(lambda d: d["turns"].update(share="1/" + "9" * 40)), "share must be a text of at most 40"),
+        (turned(lambda d: d["turns"].update(share="0")), "share must be above 0"),
+        (turned(lambda d: d["turns"].update(share="3/2")), "share must be between 0 and 1"),
+        (turned(lambda d: d["turns"].update(share="2/4")), "must be written exactly as `to_bytes` writes it"),
+        (turned(lambda d: d["turns"].update(wipes=-1)), "wipes must be"),
+        (turned(lambda d: d["turns"].update(wipes=101)), "wipes must be at most 100"),
+        (turned(lambda d: d["turns"].update(wipes=True)), "wipes must be"),
+        (turned(lambda d: d.update(rounds=None)), "rounds must be"),
+        (turned(lambda d: d.update(mechanism=DECK.to_json())), "with turns, the mechanism must be fresh"),
+        (turned(lambda d: d["guarantee"].update(delta=0)), "the guarantee must have exactly the fields eps, and"),
+        (turned(lambda d: d.pop("turns")), "the guarantee must have exactly the fields eps, delta"),
         (altered(lambda d: d.update(version=True)), "version of a campaign must be 1"),
         (altered(lambda d: d.update(extra=1)), "has no field 'extra'"),
         (altered(lambda d: d.pop("question")), "lacks question"),

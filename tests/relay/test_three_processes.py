@@ -60,7 +60,7 @@ told = []
 def live(address):
     own.address = address
     clock = Clock(asked.first_round - 100)
-    allowed = policy(eps=6.0, crowd_eps=0.5, crowd_delta=1e-6, relays=(sys.argv[2],), pins=(asked.id,))
+    allowed = policy(eps=6.0, relays=(sys.argv[2],), pins=(asked.id,))
     client = Client(asked, None, allowed, folder=Path(sys.argv[5]) / address, clock=clock)
     client.answer(3)
     clock.now = client.due()

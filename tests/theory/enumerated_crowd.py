@@ -18,33 +18,31 @@ World = tuple[FloatArray, FloatArray]
 """The probabilities of all multisets in world P and in world Q."""
 
 
-def multisets(people: Sequence[Law], share: float = 1.0) -> dict[tuple[int, ...], float]:
-    """The law of the sorted reports of these people, each of whom answers with this probability."""
+def multisets(people: Sequence[Law]) -> dict[tuple[int, ...], float]:
+    """The law of the sorted reports of these people."""
     found: dict[tuple[int, ...], float] = {(): 1.0}
     for law in people:
         longer: dict[tuple[int, ...], float] = defaultdict(float)
         for seen, chance in found.items():
-            if share < 1:
-                longer[seen] += chance * (1 - share)
             for report, mass in enumerate(law):
                 if mass:
-                    longer[tuple(sorted((*seen, report)))] += chance * mass * share
+                    longer[tuple(sorted((*seen, report)))] += chance * mass
         found = longer
     return found
 
 
-def worlds(one: Law, two: Law, others: Sequence[Law], share: float = 1.0) -> World:
+def worlds(one: Law, two: Law, others: Sequence[Law]) -> World:
     """Both worlds: one person with the first law or with the second, and others."""
-    here, there = multisets([one, *others], share), multisets([two, *others], share)
+    here, there = multisets([one, *others]), multisets([two, *others])
     seen = sorted({*here, *there})
     return np.array([here.get(s, 0.0) for s in seen]), np.array([there.get(s, 0.0) for s in seen])
 
 
-def all_worlds(laws: Sequence[Law], people: int, share: float = 1.0) -> Iterator[World]:
+def all_worlds(laws: Sequence[Law], people: int) -> Iterator[World]:
     """The worlds for all pairs of values of the person, in both orders, and all values of the others."""
     for others in itertools.combinations_with_replacement(range(len(laws)), people - 1):
         for one, two in itertools.permutations(range(len(laws)), 2):
-            yield worlds(laws[one], laws[two], [laws[v] for v in others], share)
+            yield worlds(laws[one], laws[two], [laws[v] for v in others])
 
 
 def delta(world: World, gamma: float) -> float:

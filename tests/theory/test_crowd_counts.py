@@ -15,7 +15,6 @@ from untrackable.theory.crowd_counts import (
     MARGIN,
     RARELY,
     CrowdParts,
-    counted_crowd,
     crowd_deltas,
     fewest_likely_reports,
 )
@@ -49,16 +48,14 @@ def parts_of(laws: list[Law], first: int, second: int) -> CrowdParts:
     return CrowdParts(float(ratio), float(distance), float(other))
 
 
-def multisets(people: list[Law], share: Fraction) -> dict[tuple[int, ...], Fraction]:
-    """The law of the sorted reports of these people, each of whom answers with this probability."""
+def multisets(people: list[Law]) -> dict[tuple[int, ...], Fraction]:
+    """The law of the sorted reports of these people."""
     found: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     for law in people:
         longer: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
         for seen, chance in found.items():
-            if share < 1:
-                longer[seen] += chance * (1 - share)
             for report, mass in enumerate(law):
-                longer[tuple(sorted((*seen, report)))] += chance * mass * share
+                longer[tuple(sorted((*seen, report)))] += chance * mass
         found = longer
     return found
 
@@ -69,54 +66,51 @@ def delta(one: dict[tuple[int, ...], Fraction], two: dict[tuple[int, ...], Fract
 
 
 CASES = [
-    (randomised_response(3, Fraction(27, 10)), 5, Fraction(1)),
-    (randomised_response(3, Fraction(27, 10)), 4, Fraction(1, 3)),
-    (randomised_response(2, Fraction(7)), 6, Fraction(1)),
-    (randomised_response(4, Fraction(3)), 4, Fraction(1, 2)),
-    (noisy_inner_product(2, Fraction(4)), 3, Fraction(1)),
-    (noisy_inner_product(2, Fraction(4)), 3, Fraction(1, 2)),
+    (randomised_response(3, Fraction(27, 10)), 5),
+    (randomised_response(2, Fraction(7)), 6),
+    (randomised_response(4, Fraction(3)), 4),
+    (noisy_inner_product(2, Fraction(4)), 3),
 ]
 
 
-@pytest.mark.parametrize(("laws", "people", "share"), CASES)
-def test_the_bound_holds_whatever_the_others_hold(laws: list[Law], people: int, share: Fraction) -> None:
+@pytest.mark.parametrize(("laws", "people"), CASES)
+def test_the_bound_holds_whatever_the_others_hold(laws: list[Law], people: int) -> None:
     parts = parts_of(laws, 0, 1)
-    bounds = crowd_deltas(parts, people, np.array(GAMMAS), share)
+    bounds = crowd_deltas(parts, people, np.array(GAMMAS))
     worst = np.zeros(len(GAMMAS))
     for others in itertools.combinations_with_replacement(range(len(laws)), people - 1):
         rest = [laws[v] for v in others]
-        one, two = multisets([laws[0], *rest], share), multisets([laws[1], *rest], share)
+        one, two = multisets([laws[0], *rest]), multisets([laws[1], *rest])
         for i, gamma in enumerate(GAMMAS):
             worst[i] = max(worst[i], delta(one, two, gamma), delta(two, one, gamma))
     assert np.all(worst <= bounds * (1 + 1e-9))
     assert worst[0] > 0.5 * bounds[0]
 
 
-def pair(parts: CrowdParts, people: int, share: Fraction) -> tuple[list[float], list[float]]:
+def pair(parts: CrowdParts, people: int) -> tuple[list[float], list[float]]:
     """The probabilities of all numbers of reports, in both worlds."""
-    first, third, absent = parts.chances(share)
-    left = max(0.0, 1 - 2 * first - third - absent)
+    first, third = parts.chances
+    left = max(0.0, 1 - 2 * first - third)
     near, far = parts.other_ratio, parts.other_ratio / parts.ratio
     one, two = [], []
-    for a, b, c, e in itertools.product(range(people + 1), repeat=4):
-        f = people - a - b - c - e
-        if f < 0:
+    for a, b, c in itertools.product(range(people + 1), repeat=3):
+        rest = people - a - b - c
+        if rest < 0:
             continue
-        ways = math.factorial(people) // math.prod(math.factorial(i) for i in (a, b, c, e, f))
-        mass = ways * first ** (a + b) * third**c * absent**e * left**f / people
-        one.append(mass * (near * a + far * b + near * c + e))
-        two.append(mass * (far * a + near * b + near * c + e))
+        ways = math.factorial(people) // math.prod(math.factorial(i) for i in (a, b, c, rest))
+        mass = ways * first ** (a + b) * third**c * left**rest / people
+        one.append(mass * (near * a + far * b + near * c))
+        two.append(mass * (far * a + near * b + near * c))
     return one, two
 
 
-@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 4)])
-@pytest.mark.parametrize(("laws", "people"), [(laws, people) for laws, people, _ in CASES[::2]])
-def test_few_people_are_counted_exactly(laws: list[Law], people: int, share: Fraction) -> None:
+@pytest.mark.parametrize(("laws", "people"), CASES)
+def test_few_people_are_counted_exactly(laws: list[Law], people: int) -> None:
     parts = parts_of(laws, 0, 1)
-    one, two = pair(parts, people, share)
+    one, two = pair(parts, people)
     assert math.fsum(one) == pytest.approx(1)
     exact = [math.fsum(max(0.0, p - math.exp(g) * q) for p, q in zip(one, two, strict=True)) for g in GAMMAS]
-    assert crowd_deltas(parts, people, np.array(GAMMAS), share) == pytest.approx(exact, rel=1e-6, abs=1e-15)
+    assert crowd_deltas(parts, people, np.array(GAMMAS)) == pytest.approx(exact, rel=1e-6, abs=1e-15)
 
 
 @pytest.mark.parametrize("grown", ["ratio", "distance", "other_ratio"])
@@ -134,9 +128,9 @@ def test_delta_grows_with_every_part(grown: str) -> None:
             "other_ratio": {"other_ratio": small.other_ratio * factor},
         }
         large = replace(small, **changed[grown])
-        people, share = int(rng.integers(2, 6)), Fraction(int(rng.integers(1, 5)), 4)
+        people = int(rng.integers(2, 6))
         for gamma in (0.0, 0.1, 0.4, 1.0):
-            less, more = (exact_delta(pair(parts, people, share), gamma) for parts in (small, large))
+            less, more = (exact_delta(pair(parts, people), gamma) for parts in (small, large))
             assert less <= more * (1 + 1e-9) + 1e-15
 
 
@@ -144,11 +138,11 @@ def exact_delta(worlds: tuple[list[float], list[float]], gamma: float) -> float:
     return math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in zip(*worlds, strict=True))
 
 
-@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 20)])
-def test_coarse_ranges_are_a_bound_as_well(share: Fraction) -> None:
+@pytest.mark.parametrize("people", [50_000, 1_000_000])
+def test_coarse_ranges_are_a_bound_as_well(people: int) -> None:
     parts = CrowdParts(16.0, 15 / 31 * 0.9, 16.0)
-    gammas = parts.shift(50_000, share) * np.array([0.0, 1.0, 3.0])
-    fine, coarse = (crowd_deltas(parts, 50_000, gammas, share, how) for how in (FINEST, COARSE))
+    gammas = parts.shift(people) * np.array([0.0, 1.0, 3.0])
+    fine, coarse = (crowd_deltas(parts, people, gammas, how) for how in (FINEST, COARSE))
     assert np.all(fine <= coarse * (1 + 1e-9))
     assert np.all(coarse <= 1.3 * fine)
 
@@ -157,11 +151,11 @@ def test_coarse_ranges_are_a_bound_as_well(share: Fraction) -> None:
 def test_rounds_multiply(rounds: int) -> None:
     laws = randomised_response(3, Fraction(27, 10))
     parts = parts_of(laws, 0, 1)
-    one, two = pair(parts, 4, Fraction(1, 2))
+    one, two = pair(parts, 4)
     exact: list[tuple[float, float]] = [(1.0, 1.0)]
     for _ in range(rounds):
         exact = [(a * p, b * q) for a, b in exact for p, q in zip(one, two, strict=True) if p or q]
-    found = crowd_upper({(parts, 4): rounds}, Fraction(1, 2))
+    found = crowd_upper({(parts, 4): rounds})
     for gamma in GAMMAS:
         truth = math.fsum(max(0.0, p - math.exp(gamma) * q) for p, q in exact)
         assert truth * (1 - 1e-9) <= found.delta(gamma).upper <= truth * 1.02 + 1e-12
@@ -169,15 +163,14 @@ def test_rounds_multiply(rounds: int) -> None:
 
 def test_many_people_are_bounded_closely() -> None:
     """Against samples of the pair itself: above them, except for noise, and by a tenth at most."""
-    parts, people, share = CrowdParts(16.0, 15 / 31 * 0.9, 16.0), 20_000, Fraction(1, 3)
-    first, third, absent = parts.chances(share)
+    parts, people = CrowdParts(16.0, 15 / 31 * 0.9, 16.0), 20_000
+    first, third = parts.chances
     rng = np.random.default_rng(7)
-    left = 1 - 2 * first - third - absent
-    a, b, c, e, _ = rng.multinomial(people, [first, first, third, absent, left], size=2_000_000).T
+    a, b, c, _ = rng.multinomial(people, [first, first, third, 1 - 2 * first - third], size=2_000_000).T
     near, far = parts.other_ratio, parts.other_ratio / parts.ratio
-    one, two = near * a + far * b + near * c + e, far * a + near * b + near * c + e
-    gammas = parts.shift(people, share) * np.array([0.0, 0.5, 1.0, 2.0])
-    bounds = crowd_deltas(parts, people, gammas, share)
+    one, two = near * a + far * b + near * c, far * a + near * b + near * c
+    gammas = parts.shift(people) * np.array([0.0, 0.5, 1.0, 2.0])
+    bounds = crowd_deltas(parts, people, gammas)
     for gamma, bound in zip(gammas, bounds, strict=True):
         lost = np.maximum(0.0, one - math.exp(gamma) * two) / people
         noise = lost.std() / math.sqrt(lost.size)
@@ -211,12 +204,12 @@ def test_the_published_two_part_reduction_is_no_bound() -> None:
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(3), 4):
         rest = [laws[v] for v in others]
-        one, two = multisets([laws[0], *rest], Fraction(1)), multisets([laws[1], *rest], Fraction(1))
+        one, two = multisets([laws[0], *rest]), multisets([laws[1], *rest])
         worst = max(worst, delta(one, two, 0.8), delta(two, one, 0.8))
     published = published_delta(parts, 5, 0.8)
     assert worst == pytest.approx(0.0115, abs=1e-4)
     assert published == pytest.approx(0.0056, abs=1e-4)
-    assert worst <= crowd_deltas(parts, 5, np.array([0.8]), Fraction(1))[0]
+    assert worst <= crowd_deltas(parts, 5, np.array([0.8]))[0]
 
 
 def clones_delta(eps: float, people: int, gamma: float) -> float:
@@ -242,9 +235,7 @@ def test_clones_are_the_case_without_a_third_part(people: int) -> None:
     ratio = math.exp(1.5)
     clones = CrowdParts(ratio, (ratio - 1) / (ratio + 1), ratio)
     gammas = np.array([0.0, 0.02, 0.1, 0.3])
-    found, smaller = (
-        crowd_deltas(parts, people, gammas, Fraction(1)) for parts in (clones, replace(clones, distance=0.3))
-    )
+    found, smaller = (crowd_deltas(parts, people, gammas) for parts in (clones, replace(clones, distance=0.3)))
     published = [clones_delta(1.5, people, float(gamma)) for gamma in gammas]
     assert found == pytest.approx(published, rel=0.02, abs=1e-12)
     assert np.all(found >= np.array(published) * (1 - 1e-9))
@@ -281,26 +272,16 @@ def test_people_who_differ_have_no_more_small_rounds() -> None:
             assert law[:found].sum() <= RARELY * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("participation", [Fraction(1, 20), Fraction(1, 6), Fraction(1)])
+@pytest.mark.parametrize("chance", [Fraction(1, 20), Fraction(1, 6), Fraction(1)])
 @pytest.mark.parametrize("off", [0.0, 0.02, 0.05])
-def test_few_of_a_thousand_rounds_are_withheld(participation: Fraction, off: float) -> None:
-    """A round is published from what the counted crowd sends on average. That of all people is often not reached.
+def test_few_of_a_thousand_rounds_are_withheld(chance: Fraction, off: float) -> None:
+    """A round is published from the fewest likely reports on. Their mean is often not reached.
 
     If one round in a hundred is withheld, more than 30 of 1,000 are with a probability below 1e-7.
     """
-    people, rng = 10_000, np.random.default_rng([11, int(100 * off), participation.denominator])
-    counted = counted_crowd(people, participation, MARGIN)
-    published = math.ceil(participation * counted)
-    assert published == fewest_likely_reports(people, participation * (1 - MARGIN))
-    reports = rng.binomial(people, float(participation) * (1 - off), size=1000)
+    people, rng = 10_000, np.random.default_rng([11, int(100 * off), chance.denominator])
+    published = fewest_likely_reports(people, chance * (1 - MARGIN))
+    reports = rng.binomial(people, float(chance) * (1 - off), size=1000)
     assert np.sum(reports < published) <= 30
-    mean = math.ceil(participation * people)
-    if off or participation < 1:
-        assert np.sum(reports < mean) > 400
-
-
-def test_a_crowd_without_a_margin() -> None:
-    """If everybody answers every round and nobody may be missing, all are counted on."""
-    assert counted_crowd(10_000, Fraction(1), Fraction(0)) == 10_000
-    assert counted_crowd(41, Fraction(1, 20), MARGIN) == 0  # One round in eight has no report at all.
-    assert counted_crowd(10**15, Fraction(1), Fraction(0)) == 10**9
+    if off or chance < 1:
+        assert np.sum(reports < float(chance * people)) > 400

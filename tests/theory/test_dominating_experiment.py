@@ -7,7 +7,7 @@ import pytest
 from untrackable import Bitwise, Rappor
 from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.dominating_experiment import dominating_experiment, repeated_splits
+from untrackable.theory.dominating_experiment import dominating_experiment
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
 from untrackable.theory.tracking_bounds import reports_of_two_values
@@ -63,28 +63,3 @@ def test_reports_of_two_values_are_no_more_than_those_of_a_few_pairs(reports: in
     assert len(pairs) <= 4
     for rarer in range(2, reports // 2 + 1):
         assert any(rarer <= some and reports - rarer <= most for some, most in pairs)
-
-
-@pytest.mark.parametrize("eps", [0.1, 1.0, 6.0])
-@pytest.mark.parametrize("splits", [1, 2, 3])
-def test_repeated_splits_of_randomised_response_are_pure(eps: float, splits: int) -> None:
-    """Group privacy: randomised response of eps, split n times, is nε-private, and that is attained."""
-    found = repeated_splits(Experiment([response_factor(eps)]), splits)
-    assert found.pure() == pytest.approx(splits * eps, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "pair", [LOPSIDED, Experiment([response_factor(0.7)]), Experiment([(response_factor(0.4), 3)])]
-)
-def test_repeated_splits_compose_the_power(pair: Experiment) -> None:
-    """The power at a rate is the power of one split, taken as often as there are splits."""
-    one = dominating_experiment(pair)
-    for splits, fpr in itertools.product((2, 3, 5), (0.0, 1e-3, 0.05, 0.5)):
-        expected = fpr
-        for _ in range(splits):
-            expected = one.power(expected).upper
-        assert repeated_splits(one, splits).power(fpr).upper == pytest.approx(expected, rel=5e-3, abs=1e-6)
-
-
-def test_nothing_is_split_into_nothing() -> None:
-    assert repeated_splits(Experiment(), 5).pure() == 0

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,6 @@ from hypothesis import strategies as st
 
 from untrackable import Bitwise
 from untrackable.mechanisms import Lgrr, Unary
-from untrackable.theory import integer_kept_bit
-from untrackable.theory.integer_kept_bit import KeptBit
 from untrackable.theory.kept_advantage import (
     binomial_distances,
     flipped_distances,
@@ -124,11 +123,24 @@ def test_distances_of_a_flipped_bit_as_a_series(flip: float) -> None:
         assert found == pytest.approx(binomial_distances(reports, 1 - flip, flip), abs=1e-13)
 
 
+def distance(reports: int, flip: Decimal) -> Decimal:
+    """TV of the numbers of ones in reports of a 1 and of a 0, by their probabilities."""
+    one, zero = flip**reports, (1 - flip) ** reports
+    total, odds = Decimal(0), flip / (1 - flip)
+    for ones in range(reports + 1):
+        total += max(Decimal(0), one - zero)
+        one *= (reports - ones) / odds / (ones + 1)
+        zero *= (reports - ones) * odds / (ones + 1)
+    return total
+
+
 @pytest.mark.parametrize(("eps_report", "reports"), [(1e-9, 501), (1e-9, 40), (1e-7, 501), (1e-5, 10_001)])
 def test_quiet_reports_lose_no_digits(eps_report: float, reports: int) -> None:
-    """Against sums of integers, rounded up, that the client makes."""
+    """Against sums over all outcomes in sixty digits, for the splits next to the half."""
     mechanism = Bitwise(eps_state=0.5, eps_report=eps_report)
-    exact = integer_kept_bit.advantage(
-        KeptBit(mechanism.state_flip.threshold, mechanism.report_flip.threshold), reports
-    )
+    with localcontext(prec=60):
+        kept, flip = (Decimal(c.threshold) / (1 << 64) for c in (mechanism.state_flip, mechanism.report_flip))
+        splits = range(reports // 2 - 1, reports // 2 + 2)
+        most = max(distance(split, flip) * distance(reports - split, flip) for split in splits)
+        exact = float(2 * kept * (1 - kept) * most)
     assert exact <= mechanism.tracking_advantage_upper(reports) <= exact * (1 + 2e-8)

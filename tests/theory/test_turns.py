@@ -432,7 +432,7 @@ def test_the_crowd_of_a_round_hides_whatever_others_do(
     """The bound of a round with as many reports holds, averaged over the numbers of reports that occur."""
     parts, gammas, closest = parts_of(laws), np.array(GAMMAS), 0.0
     alone = np.array([sum(max(0.0, p - math.exp(g) * q) for p, q in zip(*laws[:2], strict=True)) for g in GAMMAS])
-    in_crowd = {n: crowd_deltas(parts, n, gammas, Fraction(1)) for n in range(2, people + 1)} | {1: alone}
+    in_crowd = {n: crowd_deltas(parts, n, gammas) for n in range(2, people + 1)} | {1: alone}
     for seed in range(8):
         (one, two), sizes = adaptive_worlds(seed, people, rounds, laws)
         assert sum(one.values()) == pytest.approx(1)
@@ -449,7 +449,7 @@ def test_the_crowd_of_a_round_hides_whatever_others_do(
 def test_for_somebody_active_throughout_all_people_are_one_crowd(people: int, rounds: int, eps: float) -> None:
     """Everybody's turn is uniform; others hold any values, which may differ by round."""
     laws = response(eps)
-    bound = crowd_deltas(parts_of(laws), people, np.array(GAMMAS), Fraction(1))
+    bound = crowd_deltas(parts_of(laws), people, np.array(GAMMAS))
     paths = list(itertools.product((0, 1), repeat=rounds))
     reports = [tuple(laws[path[i // 2]][i % 2] / rounds for i in range(2 * rounds)) for path in paths]
     closest = 0.0

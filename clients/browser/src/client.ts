@@ -1,21 +1,24 @@
-/** The client: it joins a campaign for a person, within their policy, and answers for them. */
+/** The client: it joins a campaign for a person, within their policy, and answers once for them. */
 import type { Bytes } from "./bytes.js";
-import { type Allowed, begins, type Campaign, lastBegun, type Limits } from "./campaign.js";
-import { keyAt, type Ratchet, system } from "./entropy.js";
+import { begins, type Campaign, parse, roundAt } from "./campaign.js";
+import { fetchBytes, system } from "./entropy.js";
 import { type Post, post, type Reply } from "./http.js";
-import { answered, answerTime, changed, encoded, ended, joined, open, over, parse } from "./life.js";
-import { crowd, joining, views } from "./load_chunk.js";
+import { fetched, opened } from "./joining.js";
+import { crowd } from "./load_chunk.js";
 import { need, Refused } from "./refused.js";
-import { type Ledger, locked, read, type State, stored, write } from "./storage.js";
+import { type Allowed, days, type Ledger, locked, read, type Sealed, type State, stored, write } from "./storage.js";
+import { drawTurn, encoded, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
 
 export { Refused };
-export type { Limits, Post, Reply };
+export type { Post, Reply };
 
+/** What became of an answer: kept until the turn, if there is one; not yet, as nothing is remembered; or too late. */
+export type Answered = "no consent" | "not yet" | "kept" | "done";
 /** The result of sending. */
 export type Outcome = "nothing" | "no consent" | "offline" | "accepted" | "refused" | "given up";
 /** What a person allows, all campaigns of the origin together. */
-export type Policy = Pick<Limits, "eps" | "delta"> & Partial<Allowed>;
+export type Policy = Pick<Allowed, "eps"> & Partial<Allowed>;
 
 export interface Options {
   /** The collector's address, with https. */
@@ -32,18 +35,19 @@ export interface Options {
   clock?: () => number;
 }
 
-/** The number of rounds in which the next answered one is looked for. */
-const SEARCHED = 2 ** 12;
 /** Further attempts may follow within this many seconds after the first one. */
 const WINDOW = 300;
 const TRIES = 6;
 /** A report whose time passed while no page was open is sent after a random delay of at most this many seconds. */
 const LATE = 60;
+/** In a crowd, a report counts as late this many seconds after its time, and is not sent: who visited then is known. */
+const GRACE = 30;
 const DAY = 86400;
 const DAYS = 28;
 
 const sleep = (seconds: number) => new Promise(resolve => setTimeout(resolve, 1000 * Math.max(0, seconds)));
 const random = () => Number(system(6)) / 2 ** 48;
+
 /** A client of one campaign. Every method may be called at any time, in any tab, in any order. */
 export class Client {
   #options: Options & { policy: Allowed; post: Post; clock: () => number };
@@ -63,63 +67,82 @@ export class Client {
     this.#address = `${server.href.replace(/\/$/, "")}/campaigns/${this.#id}`;
   }
 
-  /** Set the person's value. The first one joins the campaign, from the next round on. False without consent. */
-  async answer(raw: unknown): Promise<boolean> {
-    if (!(await this.#agreed())) return false;
-    const document = (await read(this.#id))[0].accounts[this.#id]?.campaign ?? (await this.#fetched());
+  /** Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. */
+  async answer(raw: unknown): Promise<Answered> {
+    if (!(await this.#agreed())) return "no consent";
+    const [{ accounts }, known] = await read(this.#id);
+    if (accounts[this.#id]?.done) return "done";
+    const document = known?.campaign ?? (await fetched(this.#address, this.#id));
     const asked = parse(document);
     const value = await encoded(asked, raw);
-    await locked("", async () => {
-      const [ledger, state] = await read(this.#id);
-      const stored = ledger.policy && checked(ledger.policy);
+    return locked("", async () => {
+      const [ledger, state] = await this.#kept();
+      const account = ledger.accounts[this.#id];
+      if (account && (account.done || !state)) return "done";
       const { policy, clock } = this.#options;
-      need(
-        !stored ||
-          Object.entries(policy).every(([name, limit]) =>
-            name == "relays"
-              ? limit.every((relay: string) => stored.relays.includes(relay))
-              : limit <= (stored as any)[name],
-          ),
-        "this policy allows more than the stored one: call allow(policy) first if the person means it",
-      );
+      if (ledger.policy) {
+        const { relays, ...limits } = ledger.policy;
+        need(
+          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
+            policy.relays.every(relay => relays.includes(relay)),
+          "this policy allows more than the stored one: call allow(policy) first if the person means it",
+        );
+      }
       ledger.policy = policy;
-      const next =
-        !state || over(ledger.accounts[this.#id]?.lives.at(-1))
-          ? await this.#joined(ledger, document, asked, value, clock())
-          : value == state.value
-            ? state
-            : await changed(asked, state, value, system);
-      if (next != state || JSON.stringify(stored) != JSON.stringify(policy)) await write(ledger, this.#id, next);
+      if (account) {
+        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
+        await write(ledger, this.#id, { ...state!, value, fresh });
+        return "kept";
+      }
+      const round = roundAt(asked, clock());
+      const seen = Math.min(state?.seen ?? round, round);
+      need(round < asked.rounds, "the campaign is over: no later round is left");
+      const joined = opened(ledger, policy, asked);
+      await this.#way(asked, policy);
+      if (seen == round) {
+        await write(ledger, this.#id, { campaign: document, seen });
+        return "not yet";
+      }
+      // Some browsers ask the person, who may take long.
+      navigator.storage?.persist?.().catch(() => {});
+      const drawn = await drawTurn(asked, system);
+      ledger.accounts[this.#id] = joined;
+      joined.done = drawn.turn <= round;
+      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value });
+      return joined.done ? "done" : "kept";
     });
-    return true;
   }
 
   /** Note a use, and answer on how many of the last 28 days there was one. The days stay on the device. */
-  async used(): Promise<boolean> {
-    if (!(await this.#agreed())) return false;
+  async used(): Promise<Answered> {
+    if (!(await this.#agreed())) return "no consent";
     const today = Math.floor(this.#options.clock() / DAY);
-    const key = this.#id + "/days";
-    const days = await locked("", async () => {
+    const key = days(this.#id);
+    const count = await locked("", async () => {
+      if ((await this.#kept())[0].accounts[this.#id]?.done) return 0;
       const before: number[] = (await stored("readonly", store => store.get(key))).result ?? [];
       const found = [...new Set([...before.filter(day => day > today - DAYS && day <= today), today])];
       await stored("readwrite", store => store.put(found, key));
       return found.length;
     });
-    return this.answer(days);
+    return count ? this.answer(count) : "done";
   }
 
-  /** The time at which the next report is sent, random in each round; null if there is no further report. */
+  /** The time at which the report is sent; null if there is no turn to come. */
   async due(): Promise<number | null> {
     return (await this.#next())[0];
   }
 
-  /** The report of this round, on disk before it is returned; null if it is not due or already sent. */
+  /** The report, on disk before it is returned; null if it is not due or already sent. */
   async report(): Promise<Bytes | null> {
-    need(!(await this.#relayed()), "reports for a crowd are sent through a relay only");
-    return locked("", async () => (await this.#prepared())[1]?.sealed?.body ?? null);
+    return locked("", async () => {
+      const [, state] = await this.#kept();
+      need(!state?.turn || !parse(state.campaign).gateway, "reports for a crowd are sent through a relay only");
+      return (await this.#prepared())[1]?.sealed?.body ?? null;
+    });
   }
 
-  /** Send this round's report if it is due. A retry has the same bytes, and follows within minutes. */
+  /** Send the report if it is due. A retry has the same bytes, and follows within minutes. */
   async send(): Promise<Outcome> {
     let moved = false;
     const notice = () => {
@@ -142,7 +165,7 @@ export class Client {
     }
   }
 
-  /** Send reports at their times as long as this page is open, and tell the outcomes. */
+  /** Send the report at its time if this page is open then, and tell the outcomes. */
   async run(told: (outcome: Outcome) => void = () => {}): Promise<void> {
     for (let planned = 0; ;) {
       const [due, left] = await this.#next();
@@ -156,39 +179,54 @@ export class Client {
     }
   }
 
-  /** Leave the campaign: answers, days and states are forgotten, and only what was spent is kept. */
+  /** Leave the campaign: the answer and the turn are forgotten. That it was joined is kept: nobody answers twice. */
   async leave(): Promise<void> {
-    await locked("/" + this.#id, () =>
-      locked("", async () => {
-        const [ledger] = await read(this.#id);
-        const account = ledger.accounts[this.#id];
-        if (account) account.lives = ended(account, this.#options.clock());
-        await write(ledger, this.#id);
-        await stored("readwrite", store => store.delete(this.#id + "/days"));
-      }),
-    );
+    await locked("/" + this.#id, () => locked("", async () => this.#end((await read(this.#id))[0])));
   }
 
-  /** The time of the next report, and the seconds that are left of the present round. */
+  /** The time of the report, and the seconds until its round is over. */
   async #next(): Promise<[due: number | null, left: number]> {
+    const [, state] = await locked("", () => this.#kept());
+    if (!state?.turn) return [null, 0];
+    const asked = parse(state.campaign);
     const now = this.#options.clock();
-    const [ledger, state] = await locked("", () => read(this.#id));
+    return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now];
+  }
+
+  /** Forget everything but that the campaign, if it was joined, is done. */
+  #end(ledger: Ledger): Promise<unknown> {
     const account = ledger.accounts[this.#id];
-    const life = account?.lives.at(-1);
-    if (!state || !life) return [null, 0];
-    const asked = parse(account.campaign);
-    const current = lastBegun(asked, now);
-    const left = begins(asked, current + 1) - now;
-    if (state.sealed?.round == current) return [now, left];
-    const first = Math.max(current, life[0], life[2] + 1, state.round);
-    let key: Ratchet = state;
-    for (let round = first; open(life, state, round); round++) {
-      if (round - first == SEARCHED) return [begins(asked, round), left];
-      key = await keyAt(key, round);
-      const time = await answerTime(asked, key, now);
-      if (time) return [time, left];
-    }
-    return [null, left];
+    if (account) account.done = true;
+    return write(ledger, this.#id);
+  }
+
+  /** The ledger and the state. A turn whose round is over is forgotten, and a report that was made for it. */
+  async #kept(): Promise<[Ledger, State?]> {
+    const [ledger, state] = await read(this.#id);
+    if (!state?.turn) return [ledger, state];
+    const { sealed, turn } = state;
+    const asked = parse(state.campaign);
+    const now = this.#options.clock();
+    const round = roundAt(asked, now);
+    const late = asked.gateway && !sealed && now > (await sendingTime(asked, state as Turn)) + GRACE;
+    if (!late && (sealed ? round == turn : round <= turn)) return [ledger, state];
+    await this.#end(ledger);
+    return [ledger];
+  }
+
+  /** The ledger and the state, with the report if it is due: the one on disk, or a new one. */
+  async #prepared(): Promise<[Ledger, State?]> {
+    const [ledger, state] = await this.#kept();
+    const { campaign, sealed, turn, value } = state ?? {};
+    if (!turn || sealed) return [ledger, state];
+    const asked = parse(campaign!);
+    const now = this.#options.clock();
+    if (roundAt(asked, now) < turn || now < (await sendingTime(asked, state as Turn))) return [ledger, state];
+    const body = await report(asked, state as Turn, value!);
+    const made = { campaign: campaign!, turn, sealed: { body, since: null, tries: 0 } };
+    ledger.accounts[this.#id].done = true;
+    await write(ledger, this.#id, made);
+    return [ledger, made];
   }
 
   async #agreed(): Promise<boolean> {
@@ -198,86 +236,39 @@ export class Client {
     );
   }
 
-  /** The campaign's document, if it is the pinned one and valid. */
-  async #fetched(): Promise<string> {
-    const [document, problem] = await (await joining()).fetched(this.#address, this.#id, { crowd, views });
-    need(!problem, problem!);
-    return document;
-  }
-
-  /** The way of reports through a relay; nothing if the campaign does not rely on a crowd. */
-  async #relayed(): Promise<Post | undefined> {
-    const [{ accounts, policy }] = await read(this.#id);
-    const account = accounts[this.#id];
-    const asked = account && parse(account.campaign);
-    if (!asked?.gateway) return;
-    const found = await (await crowd()).relayed(asked, checked(policy!), this.#address);
+  /** The way of reports: through a relay and never otherwise if the campaign relies on a crowd. */
+  async #way(asked: Campaign, policy: Allowed): Promise<Post> {
+    if (!asked.gateway) return this.#options.post;
+    const found = await (await crowd()).relayed(asked, policy.relays, this.#address);
     need(typeof found != "string", found as string);
     return found;
   }
 
-  async #joined(ledger: Ledger, document: string, asked: Campaign, value: bigint, now: number): Promise<State> {
-    const [first, problem] = await (
-      await joining()
-    ).entered(ledger, this.#id, document, now, this.#address, { crowd, views });
-    need(!problem, problem!);
-    // Some browsers ask the person, who may take long.
-    navigator.storage?.persist?.().catch(() => {});
-    return joined(asked, value, first, system);
-  }
-
-  /** The ledger, and the state with this round's report: the one on disk, or a new one if it is time to send it. */
-  async #prepared(): Promise<[Ledger, State | undefined]> {
-    const now = this.#options.clock();
-    const [ledger, state] = await read(this.#id);
-    const account = ledger.accounts[this.#id];
-    const life = account?.lives.at(-1);
-    if (!state || !life) return [ledger, undefined];
-    const asked = parse(account.campaign);
-    const round = lastBegun(asked, now);
-    if (state.sealed && state.sealed.round != round) state.sealed = null;
-    if (state.sealed || !open(life, state, round)) return [ledger, state];
-    const key = await keyAt(state, round);
-    const time = await answerTime(asked, key, now);
-    if (!time || now < time) return [ledger, state];
-    life[2] = round;
-    const made = await answered(asked, state, key);
-    // In a crowd, a report is tried when it is made, or soon afterwards, or never.
-    if (asked.gateway) made.sealed!.since = now;
-    await write(ledger, this.#id, made);
-    return [ledger, made];
-  }
-
   /** One attempt to send: an outcome, or the seconds until the next attempt. */
   async #attempt(moved: boolean): Promise<Outcome | number> {
+    const [{ policy }, state] = await locked("", () => this.#prepared());
+    if (!state?.sealed) return "nothing";
     if (navigator.onLine === false) return "offline";
-    const { post, clock } = this.#options;
-    // Reports for a crowd are never sent in another way.
-    const way = (await this.#relayed()) ?? post;
-    const progress = (change: (state: State) => void) =>
+    const way = await this.#way(parse(state.campaign), policy!);
+    const { clock } = this.#options;
+    const progress = (change: (sealed: Sealed) => Sealed | undefined) =>
       locked("", async () => {
-        const [ledger, state] = await this.#prepared();
-        if (!state?.sealed) return;
-        change(state);
-        await write(ledger, this.#id, state);
-        return state.sealed;
+        const [ledger, state] = await this.#kept();
+        const sealed = state?.sealed && change(state.sealed);
+        if (state) await write(ledger, this.#id, sealed && { ...state, sealed });
+        return sealed;
       });
-    let late = false;
-    const sealed = await progress(state => {
-      const { since, tries } = state.sealed!,
-        now = clock();
-      late = since !== null && (moved || now < since || now > since + WINDOW || tries >= TRIES);
-      state.sealed = late ? null : { ...state.sealed!, since: since ?? now, tries: tries + 1 };
+    const sealed = await progress(({ body, since, tries }) => {
+      const now = clock();
+      const late = since !== null && (moved || now < since || now > since + WINDOW || tries >= TRIES);
+      return late ? undefined : { body, since: since ?? now, tries: tries + 1 };
     });
-    if (!sealed) return late ? "given up" : "nothing";
+    if (!sealed) return "given up";
     const { status, retryAfter = 0 } = await way(this.#address + "/reports", sealed.body);
     const again = status === null || status >= 500 || [408, 425, 429].includes(status);
     const wait = Math.max(Math.min(60, 2 ** sealed.tries) * (0.5 + random()), retryAfter);
     if (again && sealed.tries < TRIES && clock() + wait <= sealed.since! + WINDOW) return wait;
-    // Meanwhile the next round may have begun, with a report of its own.
-    await progress(state => {
-      if (state.sealed!.round == sealed.round) state.sealed = null;
-    });
+    await progress(() => undefined);
     return again ? "given up" : status >= 200 && status < 300 ? "accepted" : "refused";
   }
 }
@@ -290,19 +281,11 @@ export const allow = (policy: Policy): Promise<unknown> =>
     await stored("readwrite", store => store.put(ledger, "ledger"));
   });
 
-/** The limits of a policy, with those that it does not name. */
-function checked(policy: Policy): Allowed {
-  const { relays = [], ...limits } = {
-    gamma: 0,
-    tracking_delta: 0,
-    recognition: 0.01,
-    crowd_eps: 1,
-    crowd_delta: 1e-6,
-    ...policy,
-  };
+/** A policy with the limits that it does not name. */
+function checked({ eps, delta = 0, turns_a_year = 4, relays = [], ...others }: Policy): Allowed {
   need(
-    limits.eps > 0 && limits.crowd_eps > 0 && Object.values(limits).every(each => each >= 0),
-    "a policy has limits of 0 or more, and an eps above 0",
+    eps >= 0 && delta >= 0 && turns_a_year >= 0 && Number.isInteger(turns_a_year) && !Object.keys(others).length,
+    "a policy has an eps of 0 or more, and perhaps delta, turns_a_year and relays",
   );
-  return { ...limits, relays };
+  return { eps, delta, turns_a_year, relays };
 }

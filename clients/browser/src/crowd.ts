@@ -1,5 +1,5 @@
-/** What only campaigns that rely on a crowd need: their guarantee, and how their reports go through a relay. */
-import { type Allowed, type Campaign, LAST_ROUND } from "./campaign.js";
+/** What only campaigns that rely on a crowd need: the keys of the gateway, and the way of reports through a relay. */
+import type { Campaign } from "./campaign.js";
 import { keys } from "./encoding_check.js";
 import type { Post } from "./http.js";
 import { whole, within } from "./numbers.js";
@@ -7,24 +7,21 @@ import { need, Refused } from "./refused.js";
 import { firstRelay, relayPost } from "./relay_post.js";
 import { keyConfig, newPair, sealed } from "./sealing.js";
 
-export { crowdLaw } from "./crowd_law.js";
-
 /** The largest crowd. */
-const MOST_PEOPLE = 1e9;
+const MOST_REPORTS = 1e9;
+const LAST_ROUND = 2 ** 32 - 1;
 
 /** Why a campaign's crowd or its gateway is refused, in words, or nothing. */
 export const crowdProblem = (asked: Campaign): Promise<string | undefined> =>
   told(async () => {
-    const { guarantee, gateway, mechanism } = asked;
+    const { guarantee, gateway } = asked;
     const { crowd } = guarantee;
-    need(!mechanism.local, "this client does not know how well a crowd hides reports that fade");
-    need(mechanism.when_empty == "stop", "reports of this mechanism can be linked, so a crowd does not hide them");
     need(
-      keys(crowd) == "delta,eps,people" &&
+      keys(crowd) == "delta,eps,reports" &&
         within(crowd!.eps, Number.MIN_VALUE, Number.MAX_VALUE) &&
         crowd!.delta > 0 &&
         crowd!.delta < 1 &&
-        whole(crowd!.people, 2, MOST_PEOPLE) &&
+        whole(crowd!.reports, 2, MOST_REPORTS) &&
         keys(gateway) == "keys" &&
         Array.isArray(gateway!.keys) &&
         gateway!.keys.length &&
@@ -47,8 +44,8 @@ export const crowdProblem = (asked: Campaign): Promise<string | undefined> =>
     }
   }) as Promise<string | undefined>;
 
-/** The way of a campaign's reports through the first relay of a policy that may be used, or why there is none. */
-export const relayed = (asked: Campaign, { relays }: Allowed, collector: string): Promise<Post | string> =>
+/** The way of a campaign's reports through the first of these relays that may be used, or why there is none. */
+export const relayed = (asked: Campaign, relays: string[], collector: string): Promise<Post | string> =>
   told(async () => {
     await newPair();
     return relayPost(asked, firstRelay(relays, new URL(collector)));

@@ -9,6 +9,10 @@ const rules: Record<string, Encode> = {
     need(raw === true || raw === false || raw === 0 || raw === 1, "the answer must be true or false");
     return +raw;
   },
+  presence(_, raw) {
+    need(raw === true || raw === 1, "the answer must be true: somebody who is not there sends nothing");
+    return 0;
+  },
   "integer-range"(given, raw) {
     need(Number.isSafeInteger(raw), "the answer must be a whole number");
     return placed(given, given.high - given.low + 1, raw < given.low, raw > given.high, raw - given.low);

@@ -2,7 +2,6 @@
 import { Refused } from "./refused.js";
 
 /** The addresses and the digests of the chunks; the build sets them. */
-declare const JOINING: string, JOINING_DIGEST: string;
 declare const CROWD: string, CROWD_DIGEST: string;
 declare const VIEWS: string, VIEWS_DIGEST: string;
 
@@ -25,9 +24,7 @@ async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T
   return load();
 }
 
-/** What only joining needs: the checks of documents, and the arithmetic of guarantees. */
-export const joining = () => loaded(JOINING, JOINING_DIGEST, () => import("./joining.js"));
-/** What only campaigns that rely on a crowd need: Oblivious HTTP, and their arithmetic. */
+/** What only campaigns that rely on a crowd need: Oblivious HTTP. */
 export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));
-/** What only campaigns about parts of a value need: many choices, records, means and quantiles. */
+/** What only campaigns about parts of a value need: many choices, records, means, quantiles and sets. */
 export const views = () => loaded(VIEWS, VIEWS_DIGEST, () => import("./views.js"));

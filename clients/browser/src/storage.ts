@@ -1,32 +1,45 @@
 /** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
 import type { Bytes } from "./bytes.js";
-import type { Allowed } from "./campaign.js";
-import type { Ratchet } from "./entropy.js";
-import type { Kept } from "./mechanisms.js";
 import { need, Refused } from "./refused.js";
+import type { Turn } from "./turn.js";
 
-/** The rounds first … last of one state (null if there is no last), and the last one that was answered. */
-export type Life = [first: number, last: number | null, through: number];
+/** What a person allows, all campaigns of the origin together. */
+export interface Allowed {
+  eps: number;
+  delta: number;
+  /** The most campaigns that begin within any 365 days. */
+  turns_a_year: number;
+  /** Addresses of relays that the person trusts not to work with any collector. */
+  relays: string[];
+}
+/** A campaign that was joined: what it may reveal, from when to when it lasts, and whether its turn is over. */
+export interface Account {
+  eps: number;
+  first: number;
+  end: number;
+  done: boolean;
+}
 export interface Ledger {
   policy?: Allowed;
-  accounts: Record<string, { campaign: string; lives: Life[] }>;
+  accounts: Record<string, Account>;
 }
 /** A report in the bytes that are sent, and the progress of sending it. */
 export interface Sealed {
-  round: number;
   body: Bytes;
   /** The time of the first attempt. */
   since: number | null;
   tries: number;
 }
-/** The secret state in one campaign. `kept` has a state of the mechanism for each value. */
-export interface State extends Ratchet {
-  life: bigint;
-  value: bigint;
-  kept: Record<string, Kept>;
-  sealed: Sealed | null;
+/** What is kept of one campaign until its turn is over. */
+export interface State extends Partial<Turn> {
+  /** The document. */
+  campaign: string;
+  /** Before joining: the round in which the person was first asked. */
+  seen?: number;
+  /** Until the report is made: the person's answer. */
+  value?: bigint;
+  sealed?: Sealed;
 }
-
 /** Whether this page is in a frame of another site, or may be: its storage would be one of several. */
 function inForeignFrame(): boolean {
   try {
@@ -80,10 +93,13 @@ export async function read(id: string): Promise<[Ledger, State | undefined]> {
   return [found[0].result ?? { accounts: {} }, found[1].result];
 }
 
-/** Replace ledger and state at once; without a state, the one before is forgotten. */
+/** Where the days of use are. */
+export const days = (id: string) => id + "/days";
+
+/** Replace ledger and state at once; without a state, the one before is forgotten, and so are days of use. */
 export const write = (ledger: Ledger, id: string, state?: State) =>
   stored("readwrite", store => {
     store.put(ledger, "ledger");
     if (state) store.put(state, id);
-    else store.delete(id);
+    else [id, days(id)].forEach(each => store.delete(each));
   });

@@ -1,52 +1,55 @@
-/** Reports about parts of a value: one view of it, or one bit that tells its mean. */
-import { below } from "./entropy.js";
-import { lieThreshold } from "./exact.js";
-import { type Draw, innerProducts, lies } from "./mechanisms.js";
-
-/** The noisy inner product of what a view shows. */
-export interface ViewBase {
-  bits: number;
-  width: number;
-  eps_report: number;
-}
+/** Reports about parts of a value: one view of it, one bit that tells its mean, or a set of values. */
+import { below, type Entropy } from "./entropy.js";
+import { lieThreshold } from "./lie_threshold.js";
+import * as whole from "./local_reports.js";
 
 /** The noisy inner product of each view. */
-export const basesOf = ({ views, width, eps }: any): ViewBase[] =>
-  views.map(({ length }: number[]) => ({ bits: length, width: Math.min(width, length), eps_report: eps }));
+export const basesOf = ({ views, width, eps }: any): { bits: number; width: number; eps: number }[] =>
+  views.map(({ length }: number[]) => ({ bits: length, width: Math.min(width, length), eps }));
 
-const bitsOf = (base: any) => Math.max(...basesOf(base).map(({ bits, width }) => width * (bits + 1)));
+const longest = (base: any) => Math.max(...basesOf(base).map(whole.reportBits));
 
-/** The width of a report in bits: the longest one about a view, and above it the number of the view. */
-export const reportBits = ({ local, base = local }: any): number =>
-  base.views ? bitsOf(base) + (base.views.length > 1 ? (base.views.length - 1).toString(2).length : 0) : 1;
+/** The width of a report in bits: the longest one about a view and the view's number; or one bit for each value. */
+export const reportBits = (base: any): number =>
+  base.views
+    ? longest(base) + (base.views.length > 1 ? (base.views.length - 1).toString(2).length : 0)
+    : base.size
+      ? base.values
+      : whole.reportBits(base);
 
-/** Makes reports of a deck's base, or of one with its own eps. */
-export const drawOf = ({ base }: any): Draw => (base.views ? aboutViews(base) : oneBit(base));
+/** The probability over 2^64 that a set misses the value. */
+export const missOf = ({ values, eps, size }: any) => lieThreshold(eps, BigInt(values - size), BigInt(size));
 
-/** The view is drawn for every report, and never kept. */
-function aboutViews(base: any): Draw {
-  const room = BigInt(bitsOf(base));
-  const bases = basesOf(base);
-  const draws: Record<number, Draw> = {};
+/** A report of any base. */
+export const draw = (base: any, value: bigint, entropy: Entropy): Promise<bigint> =>
+  (base.views ? aboutView : base.size ? subset : base.values ? oneBit : whole.draw)(base, value, entropy);
+
+/** The view takes entropy first, and then its noisy inner product. */
+async function aboutView(base: any, value: bigint, entropy: Entropy): Promise<bigint> {
   const total = base.weights.reduce((sum: number, each: number) => sum + each, 0);
-  return async (value, entropy) => {
-    let left = Number(await below(BigInt(total), entropy));
-    const view = base.weights.findIndex((weight: number) => (left -= weight) < 0);
-    const { bits } = bases[view];
-    draws[bits] ??= innerProducts(bases[view]);
-    const part = base.views[view].reduce(
-      (sum: bigint, position: number, i: number) => sum | (((value >> BigInt(position)) & 1n) << BigInt(i)),
-      0n,
-    );
-    return (BigInt(view) << room) | (await draws[bits](part, entropy));
-  };
+  let left = Number(await below(BigInt(total), entropy));
+  const view = base.weights.findIndex((weight: number) => (left -= weight) < 0);
+  const part = base.views[view].reduce(
+    (sum: bigint, position: number, i: number) => sum | (((value >> BigInt(position)) & 1n) << BigInt(i)),
+    0n,
+  );
+  return (BigInt(view) << BigInt(longest(base))) | (await whole.draw(basesOf(base)[view], part, entropy));
 }
 
 /** The number is rounded at random to one end of its range, and then told with noise. */
-function oneBit({ values, eps }: any): Draw {
-  const lie = lieThreshold(eps, 2n);
-  return async (value, entropy) => {
-    const rounded = BigInt((await below(BigInt(values - 1), entropy)) < value);
-    return rounded ^ (await lies(lie, entropy));
-  };
+async function oneBit({ values, eps }: any, value: bigint, entropy: Entropy): Promise<bigint> {
+  const rounded = BigInt((await below(BigInt(values - 1), entropy)) < value);
+  return rounded ^ (await whole.lies(lieThreshold(eps, 1n), entropy));
+}
+
+/** A set that contains the value, or misses it, and is otherwise uniform (Floyd's algorithm). */
+async function subset(base: any, value: bigint, entropy: Entropy): Promise<bigint> {
+  const there = 1n - (await whole.lies(missOf(base), entropy));
+  let others = 0n;
+  for (let last = BigInt(base.values - base.size) - 1n + there; last < base.values - 1; last++) {
+    const drawn = await below(last + 1n, entropy);
+    others |= 1n << ((others >> drawn) & 1n ? last : drawn);
+  }
+  const lower = others & ((1n << value) - 1n);
+  return ((others >> value) << (value + 1n)) | (there << value) | lower;
 }

@@ -7,6 +7,6 @@ await build({
   format: "esm",
   platform: "node",
   // Chunks are part of this one file.
-  define: { VIEWS: '""', VIEWS_DIGEST: '""' },
+  define: { CROWD: '""', CROWD_DIGEST: '""', VIEWS: '""', VIEWS_DIGEST: '""' },
   outfile: process.argv[2],
 });

@@ -1,25 +1,18 @@
 /** Answers questions of the Python tests, one JSON document a line: what this client makes of given entropy. */
 import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
-import { bytesOf, hex, sha256, utf8, type Bytes } from "../src/bytes.js";
-import { fraction } from "../src/campaign.js";
-import { parsed } from "../src/campaign_check.js";
+import { hex, type Bytes } from "../src/bytes.js";
 import { readResponse, writtenPost } from "../src/binary_http.js";
+import { parse } from "../src/campaign.js";
+import { checked } from "../src/campaign_check.js";
 import { canonical } from "../src/canonical_json.js";
 import * as crowd from "../src/crowd.js";
-import { answered, changed, encoded, joined, sendingTime } from "../src/life.js";
-import { encode } from "../src/encodings.js";
-import { answers, type Entropy, keyAt, system } from "../src/entropy.js";
-import { charge, privacyDelta, recognised, trackingDelta } from "../src/guarantee.js";
-import { campaignProblem, known, policyProblem } from "../src/joining.js";
-import * as mechanisms from "../src/mechanisms.js";
-import type { Kept } from "../src/mechanisms.js";
-import { erfc, quantile } from "../src/normal.js";
-import type { State } from "../src/storage.js";
+import { type Entropy, fetchBytes, system } from "../src/entropy.js";
+import { opened } from "../src/joining.js";
+import { lieOf } from "../src/local_reports.js";
 import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
-import { capacity } from "../src/view_check.js";
-import { basesOf } from "../src/view_reports.js";
-import * as views from "../src/views.js";
+import { drawTurn, encoded, report, sendingTime } from "../src/turn.js";
+import { basesOf, draw, missOf } from "../src/view_reports.js";
 import { wire } from "../src/wire.js";
 
 // Node.js 18 has no global one.
@@ -38,11 +31,6 @@ function recorded(text: string): Entropy & { used: () => number } {
   return Object.assign(take, { used: () => at / 2 });
 }
 
-/** The loaders of chunks, which are in this file. */
-const chunks = { crowd: async () => crowd, views: async () => views };
-const partsOf = (made: any) => (made.eps_report ? mechanisms : views);
-const reportBits = (made: any) => partsOf(made).reportBits(made);
-
 /** A key pair of X25519 with given bytes. */
 async function pairOf(secret: string, open: string): Promise<CryptoKeyPair> {
   const curve = { name: "X25519" };
@@ -53,230 +41,89 @@ async function pairOf(secret: string, open: string): Promise<CryptoKeyPair> {
   };
 }
 
-function crc32(bytes: Iterable<number>): number {
-  let sum = ~0;
-  for (const byte of bytes) {
-    sum ^= byte;
-    for (let i = 8; i; i--) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+/** The words of a refusal, or what was found. */
+async function told(work: () => unknown): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error: any) {
+    return { refused: error.message };
   }
-  return ~sum >>> 0;
 }
-
-const head = async (made: any) => [0x55, 0x54, 0x53, 2, ...(await sha256(utf8(canonical(made)))).slice(0, 8)];
-const flagBytes = (made: any) => (made.when_empty ? Math.ceil(made.slots / 8) : 0);
-const cardBytes = (made: any) => Math.ceil(reportBits(made) / 8);
-/** The bytes of the last round, the value and the last report, for reports that fade. */
-const fadedSizes = (made: any) => [
-  8,
-  Math.ceil((capacity(made.local) - 1n).toString(2).length / 8),
-  cardBytes(made),
-];
-
-/** A mechanism's state as the bytes of docs/client-format.md. */
-async function packed(made: any, { cards, sent }: Kept): Promise<string> {
-  const sizes = cards.map((_, i) => (made.local ? fadedSizes(made)[i] : cardBytes(made)));
-  const ordered = made.local ? [cards[1], cards[0], cards[2]] : cards;
-  const flags = Array.from({ length: flagBytes(made) }, (_, i) =>
-    [...Array(8).keys()].reduce((byte, j) => byte | (sent[8 * i + j] ? 128 >> j : 0), 0),
-  );
-  const body = [...(await head(made)), ...flags, ...ordered.flatMap((card, i) => bytesOf(card, sizes[i]))];
-  return hex([...body, ...bytesOf(crc32(body), 4)]);
-}
-
-/** The state of these bytes. */
-async function unpacked(made: any, text: string): Promise<Kept> {
-  const bytes = unhex(text);
-  const body = bytes.slice(12, -4);
-  const flags = flagBytes(made);
-  const size = cardBytes(made);
-  const whole = hex(bytes.slice(0, -4));
-  const count = made.slots ?? 1;
-  if (made.local) {
-    const [ends, middle] = [8, 8 + fadedSizes(made)[1]];
-    const [round, value, report] = [body.slice(0, ends), body.slice(ends, middle), body.slice(middle)].map(
-      each => BigInt("0x" + hex(each)),
-    );
-    return { cards: [value, round, report], sent: [] };
-  }
-  if (
-    hex(bytes.slice(0, 12)) != hex(await head(made)) ||
-    hex(bytesOf(crc32(unhex(whole)), 4)) != hex(bytes.slice(-4))
-  ) {
-    throw new Error("not a state of this mechanism");
-  }
-  const sent = Array.from({ length: flags ? count : 0 }, (_, i) => (body[i >> 3] & (128 >> (i % 8))) > 0);
-  const cards = Array.from({ length: count }, (_, i) =>
-    BigInt("0x" + hex(body.slice(flags + i * size, flags + (i + 1) * size))),
-  );
-  return { cards, sent };
-}
-
-/** A state as the Python client's file. */
-async function file(id: string, made: any, state: State): Promise<string> {
-  const { key, round, fresh, life, sealed } = state;
-  const kept = await Promise.all(
-    Object.entries(state.kept).map(async ([value, each]) => [Number(value), await packed(made, each)]),
-  );
-  const content = {
-    campaign: id,
-    fresh: hex(fresh),
-    kept,
-    key: hex(key),
-    life: life.toString(16).padStart(32, "0"),
-    round,
-    sealed: sealed && {
-      attachment: null,
-      body: hex(sealed.body),
-      round: sealed.round,
-      since: sealed.since,
-      tries: sealed.tries,
-    },
-    value: Number(state.value),
-    version: 2,
-  };
-  const bytes = [0x55, 0x54, 0x46, 1, ...utf8(canonical(content))];
-  return hex([...bytes, ...(await sha256(bytes))]);
-}
-
-/** The state of such a file. */
-async function fromFile(made: any, text: string): Promise<State> {
-  const content = JSON.parse(new TextDecoder().decode(unhex(text).slice(4, -32)));
-  const kept: State["kept"] = {};
-  for (const [value, each] of content.kept) kept[value] = await unpacked(made, each);
-  return {
-    kept,
-    value: BigInt(content.value),
-    key: unhex(content.key),
-    fresh: unhex(content.fresh),
-    round: content.round,
-    life: BigInt("0x" + content.life),
-    sealed: content.sealed && { ...content.sealed, body: unhex(content.sealed.body) },
-  };
-}
-
-/** Campaigns with the rounds of their lives, as a ledger charges them. */
-const charges = (campaigns: [string, (number | null)[]][]) =>
-  Promise.all(campaigns.map(async ([text, rounds]) => charge(await known(text, chunks), rounds)));
 
 /** The probabilities of lies, over 2^64. */
-function thresholds(made: any) {
-  const { lieOf } = mechanisms;
-  if (made.eps_state) return { state_flip: lieOf(made, "eps_state"), report_flip: lieOf(made) };
-  if (made.local) return {};
-  if (made.base?.views) {
-    return Object.fromEntries(basesOf(made.base).map(each => [`flip ${each.width}`, lieOf(each)]));
-  }
-  return { flip: lieOf({ ...made, eps_report: made.eps_report ?? made.base.eps }) };
-}
+const thresholds = (base: any) =>
+  base.size
+    ? { miss: missOf(base) }
+    : base.views
+      ? Object.fromEntries(basesOf(base).map(each => [`flip ${each.width}`, lieOf(each)]))
+      : { flip: lieOf(base) };
 
 const tasks: Record<string, (given: any) => unknown> = {
-  /** Reports of a mechanism, from a new state or from given state bytes. */
-  async mechanism({ mechanism: text, entropy, value, state, rounds, changes }) {
-    const made = JSON.parse(text);
+  /** Reports of a base, from given entropy. */
+  async mechanism({ base, entropy, value, changes }) {
     const source = recorded(entropy);
-    const { newState, makeReport } = partsOf(made);
-    const fresh = await newState(made, BigInt(value), source);
-    let kept = state ? await unpacked(made, state) : fresh;
     const reports = [];
-    for (const [i, round] of rounds.entries()) {
-      if (changes[i] !== null) kept = await newState(made, BigInt(changes[i]), source, kept);
-      const [report, after] = await makeReport(made, kept, round, source);
-      kept = after;
-      reports.push(String(report));
+    let held = value;
+    for (const changed of changes) {
+      held = changed ?? held;
+      reports.push(String(await draw(base, BigInt(held), source)));
     }
-    return {
-      thresholds: thresholds(made),
-      state: await packed(made, fresh),
-      reports,
-      state_after: await packed(made, kept),
-      used: source.used(),
-    };
+    return { thresholds: thresholds(base), reports, used: source.used() };
   },
 
-  /** A life: the file as it is made, what is sent and kept in each round, and the file after a change. */
-  async life({ campaign, id, value, entropy, steps, made: given, changed: change }) {
-    const asked = await parsed(campaign, chunks.views);
+  /** A turn with its sending time and its report, and the report after the value has changed. */
+  async turn({ campaign, entropy, value, changed }) {
+    const asked = await checked(campaign);
     const source = recorded(entropy);
-    const made = asked.mechanism;
-    let state = await joined(asked, BigInt(value), 1, source);
-    const found: any = { made: await file(id, made, state), steps: [] };
-    for (const reading of [false, true]) {
-      if (reading) state = await fromFile(made, given);
-      found.steps.push([]);
-      for (const { round } of steps) {
-        const key = await keyAt(state, round);
-        const moment = await sendingTime(asked, key);
-        state = await answered(asked, state, key);
-        found.steps
-          .at(-1)
-          .push({ round, moment, body: hex(state.sealed!.body), file: await file(id, made, state) });
-      }
-    }
-    found.changed = change && (await file(id, made, await changed(asked, state, 2n, source)));
-    return found;
+    const own = await drawTurn(asked, source);
+    const found: unknown[] = [own.life.toString(16).padStart(32, "0"), hex(own.key)];
+    const body = async (held: number) => hex(await report(asked, own, BigInt(held)));
+    if (own.turn) {
+      found.push(own.turn, await sendingTime(asked, own), await body(value));
+      own.fresh = await fetchBytes(32, source);
+      found.push(await body(changed.value));
+    } else found.push(null, null, null, null);
+    return [...found, source.used()];
   },
 
-  /** The reports of many new clients with this value, each over some rounds, from this machine's randomness. */
-  async streams({ campaign, value, clients, rounds }) {
-    const asked = await parsed(campaign, chunks.views);
-    const found = [];
+  /** The turns of many new clients, and the reports of others, from this machine's randomness. */
+  turns: ({ campaign, clients }) =>
+    Promise.all(Array.from({ length: clients }, async () => (await drawTurn(parse(campaign), system)).turn)),
+  async streams({ campaign, value, clients, reports }) {
+    const asked = await checked(campaign);
     const held = await encoded(asked, value);
-    for (let i = 0; i < clients; i++) {
-      let state = await joined(asked, held, 1, system);
-      const reports = [];
-      for (let round = 1; round <= rounds; round++) {
-        state = await answered(asked, state, await keyAt(state, round));
-        reports.push(BigInt("0x" + hex(state.sealed!.body.slice(21).reverse())));
-      }
-      found.push(reports);
-    }
-    return found;
-  },
-
-  async coins({ participation, key, rounds }) {
-    const found = [];
-    for (let round = 1, at = { key: unhex(key), round, fresh: unhex("") }; round <= rounds; round++) {
-      at = await keyAt(at, round);
-      if (await answers(at, fraction(participation))) found.push(round);
-    }
-    return found;
+    const one = async () => {
+      const own = { ...(await drawTurn(asked, system)), turn: 1 };
+      return BigInt("0x" + hex((await report(asked, own, held)).slice(21).reverse()));
+    };
+    return Promise.all(Array.from({ length: clients }, () => Promise.all(Array.from({ length: reports }, one))));
   },
 
   wire: ({ round, nonce, report, report_bits }) =>
     hex(wire(round, BigInt("0x" + nonce), BigInt("0x" + report), report_bits)),
 
   /** An encoded value, or the words of the refusal. */
-  async encode({ encoding, raw }) {
+  encode({ encoding, raw }) {
     const given = typeof raw == "string" && raw.startsWith("#") ? Number(raw.slice(1)) : raw;
-    const found = await views.encode(encoding, given);
-    if (typeof found == "string") return { refused: found };
-    if (/choices|record/.test(encoding.type)) return String(found);
-    try {
-      return String(await encode(encoding, given));
-    } catch (error: any) {
-      return { refused: error.message };
-    }
+    const base = { mechanism: "randomized-response" };
+    return told(async () => String(await encoded({ encoding, mechanism: { base } } as any, given)));
   },
-
-  normal: ({ numbers, chances }) => [numbers.map(erfc), chances.map(quantile)],
 
   canonical: ({ text }) => canonical(JSON.parse(text)),
 
-  problem: async ({ campaign }) => (await campaignProblem(campaign, chunks)) ?? null,
+  /** Why a document is refused, or null. */
+  problem: async ({ campaign }) => ((await told(() => checked(campaign))) as any).refused ?? null,
 
-  /** Delta, tracking delta and recognition of campaigns with some rounds, at an eps and a gamma. */
-  async revealed({ campaigns, eps, gamma }) {
-    const charged = await charges(campaigns);
-    return [privacyDelta(charged, eps), trackingDelta(charged, gamma), recognised(charged)];
+  /** Why the last of these campaigns may not be joined after the others, or null. */
+  policy({ campaigns, policy }) {
+    const accounts: Record<string, any> = {};
+    return told(() => {
+      campaigns.forEach((each: string, i: number) => {
+        accounts[i] = opened({ accounts }, { turns_a_year: 4, relays: [], delta: 0, ...policy }, parse(each));
+      });
+      return null;
+    });
   },
-
-  /** Delta of campaigns with some rounds at an eps, to an observer who does not know who sent which report. */
-  async hidden({ campaigns, eps }) {
-    return privacyDelta(await charges(campaigns), eps, crowd.crowdLaw);
-  },
-
-  policy: async ({ campaigns, policy }) =>
-    (await policyProblem(await charges(campaigns), policy, chunks)) ?? null,
 
   /** The sender's side of HPKE with a given pair: the encapsulated key, one sealed text, and what is exported. */
   async hpke({ publicKey, info, secret, open, text, associated, exported }) {
@@ -324,7 +171,7 @@ const tasks: Record<string, (given: any) => unknown> = {
 
   /** The replies to bodies that are sent through the first relay that may be used, or why there is none. */
   async relayed({ campaign, relays, address, bodies }) {
-    const way = await crowd.relayed(JSON.parse(campaign), { relays } as any, address);
+    const way = await crowd.relayed(parse(campaign), relays, address);
     if (typeof way == "string") return way;
     const replies = [];
     for (const body of bodies) replies.push(await way(address + "/reports", unhex(body)));
@@ -338,7 +185,7 @@ const tasks: Record<string, (given: any) => unknown> = {
       throw new DOMException("", "NotSupportedError");
     };
     try {
-      return await campaignProblem(campaign, chunks);
+      return await tasks.problem({ campaign });
     } finally {
       crypto.subtle.generateKey = generate;
     }

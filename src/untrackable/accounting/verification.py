@@ -1,36 +1,32 @@
-"""Checks a campaign's guarantee: the full engine recomputes it from the mechanism's parameters.
-
-`client_check` does the same on a client, with the standard library alone and in whole numbers rounded to the safe
-side. The engine here is sharper and needs SciPy.
-"""
+"""Checks a campaign's guarantee: the full engine recomputes it from the mechanism's parameters."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from untrackable.accounting import wiped_storage
+from untrackable.accounting.turn_check import eps_upper, turn_problems
 from untrackable.brackets import Bracket, at_most
-from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.tracking_delta import tracking_delta_beyond_engine
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.attendance import AMONG
+from untrackable.theory.crowd_counts import LARGEST_CROWD
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The recomputed deltas at the declared eps and gamma, the recognition, and all problems in words.
+    """What everything that one person sends reveals, recomputed; and all problems in words.
 
-    `recognition` counts reports and attendance: how often an observer of the declared places recognises a person
-    among 1,000. It is recomputed for every campaign, and compared where one is declared. `crowd` is delta at the
-    eps that is declared for a crowd; None if there is none, or if it cannot be recomputed.
+    With turns, `eps` is that of everything that a person sends, and delta is 0. Else `delta` is that of all rounds
+    at the declared eps, and `tracking_delta` at the declared gamma. `crowd` is delta at the eps that is declared
+    for a crowd, and `crowd_throughout` the eps at that delta of somebody who is active in all rounds of turns.
     """
 
     delta: Bracket | None
     tracking_delta: Bracket | None
-    recognition: Bracket
     problems: tuple[str, ...]
+    eps: Bracket | None = None
     crowd: Bracket | None = None
+    crowd_throughout: Bracket | None = None
 
     @property
     def holds(self) -> bool:
@@ -39,9 +35,10 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The recomputed numbers, each with the kind of number it is."""
-        ends = {name: getattr(self, name) for name in ("delta", "tracking_delta", "recognition")}
-        crowd = {} if self.crowd is None else {"crowd": bracket_json(self.crowd)}
-        return {**{name: None if end is None else bracket_json(end) for name, end in ends.items()}, **crowd}
+        always = {name: getattr(self, name) for name in ("delta", "tracking_delta")}
+        known = {name: getattr(self, name) for name in ("eps", "crowd", "crowd_throughout")}
+        numbers = {**always, **{name: number for name, number in known.items() if number is not None}}
+        return {name: None if number is None else bracket_json(number) for name, number in numbers.items()}
 
 
 def bracket_json(bracket: Bracket) -> dict[str, Any]:
@@ -51,7 +48,23 @@ def bracket_json(bracket: Bracket) -> dict[str, Any]:
 
 def verify(campaign: Campaign) -> Verdict:
     """Recompute the guarantee of all rounds of a campaign."""
-    problems = wiped_storage.problem_of_any_number(campaign)
+    return _verify_every_round(campaign) if campaign.turns is None else _verify_turns(campaign)
+
+
+def _verify_turns(campaign: Campaign) -> Verdict:
+    """One report: its largest loss, in closed form; and the crowd of one round."""
+    problems = turn_problems(campaign)
+    hidden, found = _crowd(campaign)
+    throughout = None
+    if hidden is not None and campaign.turns is not None and not campaign.turns.wipes:
+        throughout = crowd_throughout(campaign)
+    eps = eps_upper(campaign)
+    nothing = Bracket(0.0, 0.0)
+    return Verdict(nothing, nothing, (*problems, *found), Bracket(eps, eps), hidden, throughout)
+
+
+def _verify_every_round(campaign: Campaign) -> Verdict:
+    problems = []
     if not campaign.mechanism.has_room_for(campaign.encoding.values):
         problems.append(f"the mechanism does not take all {campaign.encoding.values} values of the encoding")
     last = campaign.mechanism.last_round
@@ -70,7 +83,7 @@ def verify(campaign: Campaign) -> Verdict:
                 f"and has up to {at_most(delta.upper)}"
             )
     try:
-        tracked = _tracking_delta(campaign)
+        tracked = tracking(campaign).delta(declared.gamma)
     except ValueError as error:  # There are too many reports for the engine.
         reports = None if campaign.rounds is None else _reports(campaign)
         values = campaign.changing_values
@@ -83,67 +96,58 @@ def verify(campaign: Campaign) -> Verdict:
                 f"it declares tracking_delta = {declared.tracking_delta:g} at gamma = {declared.gamma:g}, "
                 f"and has up to {at_most(tracked.upper)}"
             )
-    recognised = recognition(campaign)
-    if declared.recognition is not None and recognised.upper > declared.recognition:
-        problems.append(
-            f"it declares that at most {declared.recognition:g} of people are recognised among {AMONG:,}, "
-            f"and has up to {at_most(recognised.upper)}"
-        )
-    hidden = None
-    if declared.crowd is not None:
-        try:
-            hidden = crowd_delta(campaign)
-        except ValueError as error:
-            problems.append(f"how well a crowd hides its reports cannot be recomputed: {error}")
-        else:
-            if hidden.upper > declared.crowd.delta:
-                problems.append(
-                    f"it declares delta = {declared.crowd.delta:g} at eps = {declared.crowd.eps:g} in a crowd of "
-                    f"{declared.crowd.people:,} people, and has up to {at_most(hidden.upper)}"
-                )
-    return Verdict(delta, tracked, recognised, tuple(problems), hidden)
+    hidden, found = _crowd(campaign)
+    return Verdict(delta, tracked, (*problems, *found), crowd=hidden)
+
+
+def _crowd(campaign: Campaign) -> tuple[Bracket | None, list[str]]:
+    """Delta at the eps that is declared for a crowd, if any, and what is wrong with it."""
+    declared = campaign.guarantee.crowd
+    if declared is None:
+        return None, []
+    try:
+        hidden = crowd_delta(campaign)
+    except ValueError as error:
+        return None, [f"how well a crowd hides its reports cannot be recomputed: {error}"]
+    if hidden.upper <= declared.delta:
+        return hidden, []
+    return hidden, [
+        f"it declares delta = {declared.delta:g} at eps = {declared.eps:g} in a crowd of "
+        f"{declared.reports:,} reports a round, and has up to {at_most(hidden.upper)}"
+    ]
 
 
 def crowd_delta(campaign: Campaign) -> Bracket:
-    """Delta of all rounds, at the eps that is declared for a crowd, in a crowd of as many people as declared.
+    """Delta at the eps that is declared for a crowd, with as many reports in each round as declared.
 
-    `ValueError` if the campaign declares none, or if the engine knows no bound.
+    With turns it is that of the round in which a person answers, whatever the others do; or of as many rounds as a
+    person answers whose storage is wiped, which are different ones. `ValueError` if the campaign declares none, or
+    if the engine knows no bound.
     """
     declared = campaign.guarantee.crowd
     if declared is None:
         raise ValueError("the campaign does not rely on a crowd")
     ends = [end for end in (campaign.rounds, campaign.mechanism.last_round) if end is not None]
-    hidden = campaign.mechanism.crowd(
-        people=declared.people, reports=min(ends, default=None), participation=campaign.participation
-    )
-    return hidden.delta(declared.eps)
+    reports = min(ends, default=None) if campaign.turns is None else campaign.turns.wipes + 1
+    return campaign.mechanism.crowd(people=declared.reports, reports=reports).delta(declared.eps)
 
 
-def recognition(campaign: Campaign) -> Bracket:
-    """How often an observer of two places recognises a person among 1,000, by reports and attendance together.
+def crowd_throughout(campaign: Campaign) -> Bracket:
+    """Eps at the declared delta of somebody who is active in all rounds of turns, in the crowd of all rounds.
 
-    Where the engine knows no bound on what the reports say, people count as recognised (upper).
+    One turn each makes the whole campaign one shuffle of pairs of a round and a report, with at least as many as
+    the rounds have together, if everybody's turns are uniform. Nothing is known for somebody with two answers.
     """
-    if campaign.states != 1:
-        return Bracket(0.0, wiped_storage.recognition_upper(campaign))
-    try:
-        return attended_tracking.recognition(
-            campaign.mechanism, campaign.attending, campaign.rounds, values=campaign.changing_values
-        )
-    except ValueError:
-        return Bracket(0.0, 1.0)
+    declared, turns = campaign.guarantee.crowd, campaign.turns
+    if declared is None or turns is None or turns.wipes:
+        raise ValueError("the campaign must have turns without wipes, and rely on a crowd")
+    people = min(LARGEST_CROWD, declared.reports * turns.rounds)
+    return campaign.mechanism.crowd(people=people, reports=1).gamma(declared.delta)
 
 
 def tracking(campaign: Campaign) -> Pair:
     """One person against two people with the same values, for all rounds of a campaign and the worst split."""
     return campaign.mechanism.tracking_upper(_reports(campaign), values=campaign.changing_values)
-
-
-def _tracking_delta(campaign: Campaign) -> Bracket:
-    """Delta of tracking at the declared gamma, of all states that the guarantee counts."""
-    if campaign.states != 1:
-        return Bracket(0.0, wiped_storage.tracking_delta_upper(campaign))
-    return tracking(campaign).delta(campaign.guarantee.gamma)
 
 
 def _reports(campaign: Campaign) -> int:
@@ -152,13 +156,9 @@ def _reports(campaign: Campaign) -> int:
 
 
 def _privacy(campaign: Campaign) -> Bracket:
-    """Delta for ever, if that is small enough; else delta of the campaign's rounds; or that of several states."""
-    if campaign.states != 1:
-        return Bracket(0.0, wiped_storage.delta_upper(campaign))
+    """Delta for ever, if that is small enough; else delta of the campaign's rounds."""
     declared, mechanism = campaign.guarantee, campaign.mechanism
-    share = campaign.participation
-    everlasting = mechanism.privacy(values=declared.values, participation=share).delta(declared.eps)
+    everlasting = mechanism.privacy(values=declared.values).delta(declared.eps)
     if everlasting.upper <= declared.delta or campaign.rounds is None:
         return everlasting
-    rounds = mechanism.privacy(reports=campaign.rounds, values=declared.values, participation=share)
-    return rounds.delta(declared.eps)
+    return mechanism.privacy(reports=campaign.rounds, values=declared.values).delta(declared.eps)

@@ -8,6 +8,7 @@ from untrackable import checks
 from untrackable.answers.pooling import pooled_estimate
 from untrackable.answers.question import Question
 from untrackable.encodings.encoding import Encoding
+from untrackable.estimation.active_people import ActivePeople, active_people
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
@@ -43,6 +44,16 @@ class Answer(NotebookView):
     def best(self) -> Estimate:
         """The pooled estimate, or that of the last round if rounds cannot be pooled."""
         return self.rounds[max(self.rounds)] if self.pooled is None else self.pooled
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing was asked, so that there are people to count and no shares to estimate."""
+        return self.encoding is not None and self.encoding.values == 1
+
+    def people(self, *, beta: float = 0.05) -> ActivePeople:
+        """How many people were active in a round, on average over the rounds of the best estimate."""
+        rounds = self.rounds.values() if self.pooled is not None else [self.best]
+        return active_people([estimate.n for estimate in rounds], self.question.turns, beta)
 
     def label(self, value: Any) -> str:
         """A value's name for people."""

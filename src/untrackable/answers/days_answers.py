@@ -3,17 +3,15 @@
 `untrackable.encodings.days_of_use` defines the questions. Intervals of one function hold together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from untrackable import checks
 from untrackable.answers.answer import Answer
-from untrackable.answers.trend import at_beta
 from untrackable.encodings.days_of_use import (
     ACTIVE_DAYS,
     LAST_DAYS,
-    READY_QUESTIONS,
     RETENTION,
     RETURN_DAYS,
     retention_masks,
@@ -44,7 +42,7 @@ class DaysShare:
 
 def asks_about_days(answer: Answer) -> str | None:
     """Which ready question was asked: `active-days`, `retention`, or neither."""
-    return next((name for name, ready in READY_QUESTIONS.items() if ready.encoding == answer.encoding), None)
+    return {ACTIVE_DAYS: "active-days", RETENTION: "retention"}.get(answer.encoding)  # type: ignore[arg-type]
 
 
 def active_shares(answer: Answer, at_least: tuple[int, ...] = AT_LEAST, *, beta: float = 0.05) -> list[DaysShare]:
@@ -52,7 +50,7 @@ def active_shares(answer: Answer, at_least: tuple[int, ...] = AT_LEAST, *, beta:
     if answer.encoding != ACTIVE_DAYS:
         raise ValueError("these reports are not about the number of active days")
     beta, estimate = checks.open_probability("beta", beta), answer.best
-    narrow, found = at_beta(estimate, beta / len(at_least)), []
+    narrow, found = replace(estimate, beta=beta / len(at_least)), []
     for days in at_least:
         checks.integer("at_least", days, low=1, high=LAST_DAYS)
         share = narrow.functional(np.arange(LAST_DAYS + 1) >= days)
@@ -79,7 +77,7 @@ def returned_shares(answer: Answer, *, beta: float = 0.05) -> list[DaysShare]:
     if answer.encoding != RETENTION:
         raise ValueError("these reports are not about coming back")
     beta, estimate = checks.open_probability("beta", beta), answer.best
-    narrow = at_beta(estimate, beta / (2 * len(RETURN_DAYS)))
+    narrow = replace(estimate, beta=beta / (2 * len(RETURN_DAYS)))
     found = []
     for day in RETURN_DAYS:
         back, known = (np.array(mask, dtype=np.float64) for mask in retention_masks(day))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from untrackable import checks
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import MEDIAN_AND_95, MOST_NUMBERS
-from untrackable.answers.trend import answered_trend, at_beta
+from untrackable.answers.trend import answered_trend
 from untrackable.estimation.change_points import Change
 from untrackable.estimation.functional import checked_weights
 from untrackable.estimation.intervals import FloatArray, is_told
@@ -149,7 +149,7 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
     )
     first, last = found.band(beta, together=together)
     share = beta / len(estimates)
-    held = np.stack([held_values(at_beta(estimate, share)) for estimate in estimates])
+    held = np.stack([held_values(replace(estimate, beta=share)) for estimate in estimates])
     known = (first == last) | held[np.arange(first.size), found.places()]
     return NumberTrend(
         name="quantile",

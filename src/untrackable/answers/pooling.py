@@ -52,7 +52,7 @@ def pooled_estimate(
         if alone is not None and len(alone) == 1:
             return Pooled(next(iter(alone.values())))
         empty = question.prepare(mechanism.aggregator(min(sums)))
-        return Pooled(question.estimate(merged_sums(sums, empty), beta))
+        return Pooled(question.estimate(merged_sums(sums, empty), beta, pooled=len(sums) > 1))
     if alone is None:
         alone = {number: question.estimate(sums[number], beta) for number in sums}
     try:

@@ -4,16 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from untrackable import checks
 from untrackable.answers.table_estimate import estimated_table, table_of
-from untrackable.checks import Chance
 from untrackable.encodings.capacity import check_room
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.turns import Turns
 
 MOST_LISTED = 1 << 16
 """If sums need a list, all values of an encoding are listed up to this number."""
@@ -28,8 +26,8 @@ class Question:
 
     `candidates` are values that people may hold, before encoding. Without them, all values of the encoding are
     estimated; if the sums need a list, there may be at most `most_listed` of them. `unused_values` says whether
-    values of the mechanism that the encoding does not use are estimated too. `participation` is the probability
-    with which each person answered a round; estimates are of everybody. If the encoding asks for tables, `table`
+    values of the mechanism that the encoding does not use are estimated too. With `turns`, each person
+    answered once: estimates of a round are of all who were active in it. If the encoding asks for tables, `table`
     names the one to estimate, by default the first.
     """
 
@@ -41,16 +39,14 @@ class Question:
         *,
         most_listed: int = MOST_LISTED,
         unused_values: bool = False,
-        participation: Chance = EVERY_ROUND,
+        turns: Turns | None = None,
         table: str | None = None,
     ) -> None:
         if encoding is not None:
             check_room(mechanism, encoding)
         self.mechanism, self.encoding = mechanism, encoding
         self._most_listed, self._unused_values = most_listed, unused_values
-        self.participation = checks.chance("participation", participation)
-        if self.participation == 0:
-            raise ValueError("participation must be above 0: nobody would have answered")
+        self.turns = turns
         self.table = table_of(encoding, table)
         if self.table is not None and candidates is not None:
             raise ValueError("candidates cannot be given: this question asks for tables")
@@ -86,20 +82,19 @@ class Question:
             raise CandidatesNeeded(f"candidates must be given, as {sums.why_candidates}")
         return sums.for_candidates(self._values(sums))
 
-    def estimate(self, sums: Aggregator, beta: float) -> Estimate:
-        """The estimate of encoded values, from sums that `prepare` returned or merged with them.
+    def estimate(self, sums: Aggregator, beta: float, *, pooled: bool = False) -> Estimate:
+        """The estimate of encoded values, from sums of a round, or `pooled` ones, that `prepare` returned.
 
         `named` then gives an answer whose intervals fail with probability at most `beta`.
         """
         if self.table is not None:
-            return estimated_table(sums, self.table, beta).of_everybody(self.participation)
+            return estimated_table(sums, self.table, beta).of_active(self.turns, pooled=pooled)
         listed = self._values(sums)
         estimate = sums.estimate(self.noise_beta(beta), listed)
         if self.encoding is not None:
             complete = estimate.complete or _is_everything(listed, self.encoding)
             estimate = dataclasses.replace(estimate, complete=complete, numbers=self.encoding.numbers)
-        if self.participation < 1:
-            estimate = estimate.of_everybody(self.participation)
+        estimate = estimate.of_active(self.turns, pooled=pooled)
         if self.encoding is None or estimate.values is not None or self._unused_values:
             return estimate
         return estimate.first(self.encoding.values)

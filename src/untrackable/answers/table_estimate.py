@@ -52,25 +52,19 @@ def table_of(encoding: Encoding | None, name: str | None) -> AskedTable | None:
 
 
 def estimated_table(sums: Aggregator, table: AskedTable, beta: float) -> Estimate:
-    """The share of each cell, under its label. Radii hold for each cell, or for all cells at once.
-
-    They also hold for everybody's shares if those who answered are a random sample.
-    """
+    """The share of each cell, under its label. Intervals hold for each cell, or for all cells at once."""
     if not isinstance(sums, _TableSums):
         raise ValueError("these reports are about whole values, not about the tables that are asked for")  # noqa: TRY004
     shown = tuple(dict.fromkeys(cell.bits for cell in table.cells))
     tables = {bits: sums.table(bits, beta) for bits in shown}
     entries = dict(zip(shown, sums.entry_spreads(shown), strict=True))
     cells = [entries[cell.bits] for cell in table.cells]
-    spreads = stacked([cell.of_sample(1.0) for cell in cells])
     return Estimate(
         np.array([tables[cell.bits].frequencies[cell.entry] for cell in table.cells]),
         sums.n,
         beta,
-        spreads.radius(sums.n, beta),
-        spreads.radius(sums.n, beta, statistics=len(table.cells)),
         np.array([tables[cell.bits].standard_error[cell.entry] for cell in table.cells]),
-        span=np.asarray(spreads.span),
+        span=np.array([float(cell.span) for cell in cells]),
         values=[cell.label for cell in table.cells],
         complete=False,
         spread=CellSpreads(cells),

@@ -1,6 +1,5 @@
 """How shares develop: each round alone, with intervals that hold for all rounds and all values at once."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,13 +13,7 @@ from untrackable.answers.question import Question
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.change_points import Change, located_changes, round_comparisons
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.intervals import (
-    FloatArray,
-    Interval,
-    interval_around,
-    radii_of_deviations,
-    shown_shares,
-)
+from untrackable.estimation.intervals import FloatArray, Interval, clipped, shown_shares
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import deviation_of, independent_rounds
 from untrackable.estimation.spread import Spread
@@ -31,9 +24,9 @@ from untrackable.mechanisms.interface import Mechanism
 class Trend:
     """The shares of some values by round: a row for each round, and a column for each value.
 
-    `radius` bounds the errors of all rounds and all values at once, those that are not shown too, except with
-    probability `beta` (upper). So values may be chosen after looking at the estimates. The `changes` of each value
-    are all true at once, those of all values, except with probability `beta` (upper). If a client's reports are not
+    All shares, those that are not shown too, lie between `lower` and `upper` at once, except with probability
+    `beta` (upper). So values may be chosen after looking at the estimates. The `changes` of each value are all true
+    at once, those of all values, except with probability `beta` (upper). If a client's reports are not
     `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
     """
 
@@ -42,18 +35,20 @@ class Trend:
     beta: float
     reports: tuple[int, ...]
     frequencies: FloatArray
-    radius: FloatArray
+    lower: FloatArray
+    upper: FloatArray
     standard_errors: FloatArray
     independent: bool
     changes: tuple[tuple[Change, ...], ...]
 
     def interval(self) -> Interval:
-        """Where all true shares lie at once."""
-        return interval_around(self.frequencies, self.radius)
+        """Where all true shares lie at once. The part outside [0, 1] is cut off."""
+        return clipped(Interval(self.lower, self.upper))
 
     def shares(self) -> FloatArray:
         """The frequencies as they are shown: within [0, 1], and NaN where the reports do not tell them."""
-        return shown_shares(self.frequencies, self.radius)
+        radius = np.maximum(self.frequencies - self.lower, self.upper - self.frequencies)
+        return shown_shares(self.frequencies, radius)
 
 
 def trend(
@@ -86,11 +81,11 @@ def _trend(
     beta: float,
 ) -> Trend:
     read = [_Reading.of(estimate, values, beta / len(numbers)) for estimate in estimates]
-    frequencies, radius, errors = (
-        np.stack([getattr(each, name) for each in read]) for name in ("frequencies", "radius", "standard_error")
+    frequencies, errors = (
+        np.stack([getattr(each, name) for each in read]) for name in ("frequencies", "standard_error")
     )
+    lower, upper = (np.stack([each.interval[end] for each in read]) for end in (0, 1))
     independent = all(each.bounds is not None for each in read) and independent_rounds(mechanism, numbers)
-    lower, upper = interval_around(frequencies, radius)
     changes = []
     for i in range(len(values)):
         if independent:
@@ -98,10 +93,13 @@ def _trend(
             line = RoundNumbers(rounds=numbers, estimates=frequencies[:, i], errors=bounds, independent=True)
             changes.append(line.changes(beta, together=read[0].together))
         else:
-            compared = round_comparisons(frequencies[:, i], lower[:, i], upper[:, i])
+            low, high = clipped(Interval(lower[:, i], upper[:, i]))
+            compared = round_comparisons(frequencies[:, i], low, high)
             changes.append(located_changes(numbers, compared))
     reports = tuple(each.n for each in read)
-    return Trend(numbers, tuple(values), beta, reports, frequencies, radius, errors, independent, tuple(changes))
+    return Trend(
+        numbers, tuple(values), beta, reports, frequencies, lower, upper, errors, independent, tuple(changes)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +113,7 @@ class _Reading:
     together: int
     frequencies: FloatArray
     standard_error: FloatArray
-    radius: FloatArray
+    interval: Interval
     bounds: Errors | None
 
     @staticmethod
@@ -123,34 +121,12 @@ class _Reading:
         places = _places(estimate.values, values)
         return _Reading(
             estimate.n,
-            _together(estimate),
+            estimate.statistics,
             estimate.frequencies[places],
             estimate.standard_error[places],
-            at_beta(estimate, beta).simultaneous_radius[places],
+            replace(estimate, beta=beta).ends(places, simultaneous=True),
             None if estimate.reach is not None else _bounds(estimate, places),
         )
-
-
-def at_beta(estimate: Estimate, beta: float) -> Estimate:
-    """The same estimate with intervals that fail with another probability."""
-    if math.isclose(estimate.beta, beta):
-        return estimate
-    together = _together(estimate)
-    if (each := estimate.spread.of_each()) is not None:
-        single, simultaneous = (each.radius(estimate.n, beta, statistics=m) for m in (1, together))
-    elif estimate.reach is None:
-        single, simultaneous = radii_of_deviations(deviation_of(estimate), beta, statistics=together)
-    else:
-        shape = estimate.frequencies.shape
-        single = np.broadcast_to(np.float64(estimate.reach(beta)), shape)
-        simultaneous = np.broadcast_to(np.float64(estimate.reach(beta / together)), shape)
-    return replace(estimate, beta=beta, radius=single, simultaneous_radius=simultaneous)
-
-
-def _together(estimate: Estimate) -> int:
-    """How many errors there are: one for each value, or one that all share, as the two values of a bit do."""
-    alike = np.array_equal(estimate.radius, estimate.simultaneous_radius)
-    return 1 if alike else estimate.frequencies.size
 
 
 def _bounds(estimate: Estimate, places: list[int]) -> Errors:

@@ -1,6 +1,5 @@
 """The questions that an audit asks a mechanism, and their answers."""
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -8,15 +7,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
-from untrackable.auditing.attendance_audit import Attended, Stay, longer_stays, recognition_curve
 from untrackable.brackets import Bracket
 from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.crowd_answer import InCrowd as InCrowd
 from untrackable.mechanisms.crowd_answer import in_crowd
 from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.progress import Progress
-from untrackable.theory.attendance import Attendance
-from untrackable.theory.chance_of_answering import as_upper
+from untrackable.theory.attendance import attendance, recognition
 from untrackable.theory.experiment import Experiment, Mixture, Worst
 from untrackable.theory.percentiles import Trackability
 
@@ -30,6 +27,8 @@ _LEVELS = tuple(i / 20 for i in range(1, 20))
 """The curve of τ is drawn at these probabilities."""
 _RATES = 201
 """The trade-off of the best observer is drawn at this many false positive rates."""
+_ROUNDS = 24
+"""The curve of attendance is drawn at this many numbers of rounds."""
 _CERTAIN = 0.99
 """From this probability of being recognised by attendance alone, the attack does not read reports as well."""
 
@@ -64,6 +63,30 @@ class Point(NamedTuple):
     recognised: Bracket
 
 
+class RoundsPoint(NamedTuple):
+    """The recognition by attendance alone after this many rounds."""
+
+    rounds: int
+    recognised: Bracket
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attended:
+    """How well people who answer every round, half of the time from each of two places, are recognised by that.
+
+    `alone` is by attendance alone, with its `advantage`; `with_reports` is by reports and attendance together, None
+    if no bound is known. `curve` is `alone` after fewer rounds. `matched` is an attack that was carried out, None
+    if none was asked for.
+    """
+
+    rounds: int
+    alone: Bracket
+    advantage: Bracket
+    with_reports: Bracket | None
+    curve: tuple[RoundsPoint, ...]
+    matched: AttendanceMatched | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
     """The curves of the page. Each has a tuple of x and a tuple of brackets."""
@@ -80,8 +103,8 @@ class Curves:
 class AuditQuestions:
     """The questions that an audit asks a mechanism. If one has no answer, `missing` says why."""
 
-    def __init__(self, mechanism: Auditable, delta: float, attendance: Attendance) -> None:
-        self.mechanism, self.delta, self.attendance = mechanism, delta, attendance
+    def __init__(self, mechanism: Auditable, delta: float) -> None:
+        self.mechanism, self.delta = mechanism, delta
         self.missing: dict[str, str] = {}
 
     def maybe(self, what: str, ask: Callable[[], T]) -> T | None:
@@ -119,59 +142,40 @@ class AuditQuestions:
     def privacy(self, rounds: int | None, values: str) -> Apart | None:
         """The privacy of all rounds, or of the first ones, for a fixed value or any sequence of values."""
         name = f"privacy of {'all' if rounds is None else rounds} reports, {values} values"
-        return self.maybe(name, lambda: Apart.of(self._privacy(rounds, values), self.delta))
+        ask = method_of(self.mechanism, "privacy")
+        return self.maybe(name, lambda: Apart.of(ask(reports=rounds, values=values), self.delta))
 
-    def _privacy(self, rounds: int | None, values: str) -> Pair:
-        """A mechanism of one's own answers for every round. Unanswered rounds only reveal less (upper)."""
-        ask, share = method_of(self.mechanism, "privacy"), self.attendance.participation
-        if share < 1 and isinstance(self.mechanism, Mechanism):
-            thinned: Pair = ask(reports=rounds, values=values, participation=share)
-            return thinned
-        everything: Pair = ask(reports=rounds, values=values)
-        return everything if share == 1 else as_upper(everything)
-
-    def in_crowd(self, answers: int, rounds: int) -> InCrowd | None:
-        """Privacy in the crowd of all who are enrolled, if this many of them answer a round on average."""
+    def in_crowd(self, people: int, rounds: int) -> InCrowd | None:
+        """Privacy in the crowd of all who take part."""
         if not isinstance(self.mechanism, Mechanism):
             return None
-        share = self.attendance.participation
-        enrolled = math.floor(answers / share) if share else answers
         last = self.mechanism.last_round
-        return in_crowd(self.mechanism, enrolled, rounds if last is None else min(rounds, last), share, self.delta)
+        rounds = rounds if last is None else min(rounds, last)
+        return in_crowd(self.mechanism, people, rounds, self.delta)
 
     def attended(self, rounds: int, crowd: int) -> Attended:
         """The bounds on what attendance reveals, alone and with reports."""
-        attendance, seen = self.attendance, self.attendance.experiment(rounds)
 
         def with_reports() -> Bracket:
             if not isinstance(self.mechanism, Mechanism):
                 raise TypeError("reports and attendance are combined for mechanisms of the catalogue only")
-            return attended_tracking.recognition(self.mechanism, attendance, rounds, people=crowd)
+            return attended_tracking.recognition(self.mechanism, rounds, people=crowd)
 
+        numbers = sorted({*np.linspace(1, rounds, _ROUNDS).round().astype(int).tolist()})
         return Attended(
-            attendance,
             rounds,
-            seen.power(1 / crowd),
-            seen.advantage(),
+            recognition(rounds, crowd),
+            attendance(rounds).advantage(),
             self.maybe("recognition by reports and attendance", with_reports),
-            longer_stays(attendance, rounds, crowd),
-            Stay(*attendance.worst_persistence(rounds, crowd)),
-            recognition_curve(attendance, rounds, crowd),
+            tuple(RoundsPoint(number, recognition(number, crowd)) for number in numbers),
             None,
         )
 
-    def attendance_attack(self, found: Attended, people: int, seed: int, progress: Progress) -> AttendanceMatched:
+    def attendance_attack(self, found: Attended, people: int, seed: int) -> AttendanceMatched:
         """The attack by attendance; with reports too, where they matter and the mechanism allows it."""
 
         def attack(mechanism: Mechanism | None) -> AttendanceMatched:
-            return match_by_attendance(
-                found.attendance,
-                rounds=found.rounds,
-                people=people,
-                mechanism=mechanism,
-                seed=seed,
-                progress=progress,
-            )
+            return match_by_attendance(rounds=found.rounds, people=people, mechanism=mechanism, seed=seed)
 
         mechanism = self.mechanism
         if isinstance(mechanism, Mechanism) and not mechanism.independent and found.alone.lower < _CERTAIN:

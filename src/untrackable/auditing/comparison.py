@@ -1,32 +1,37 @@
-"""Compares all mechanisms of the catalogue at the same privacy for ever: accuracy against trackability."""
+"""Compares all mechanisms of the catalogue, and one turn, at the same privacy for ever: accuracy and tracking."""
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from untrackable import checks
 from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
 from untrackable.auditing.mechanism_audit import MOST_SIMULATED, Apart
 from untrackable.brackets import Bracket
-from untrackable.checks import Chance
 from untrackable.mechanisms import attended_tracking
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.crowd_answer import InCrowd, in_crowd
 from untrackable.mechanisms.demands import Budget, Unsuitable
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
-from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import HALF_AND_HALF, Attendance
-from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.turns import recognition_upper, survey_variance
 
 _MOST_VALUES = 4096
 """The largest number of values: some mechanisms have a bit for each."""
 _LEAST_SECONDS = 0.05
 """About how long a mechanism takes, however few reports there are."""
+ONE_TURN = "one turn"
+"""The name of the row in which each person answers once, in a round that their device draws in secret."""
+LARGEST_EPS = 60.0
+"""Up to this eps it is looked for whether everybody in every round would be better than one turn."""
 FOR_EVER, THESE_ROUNDS = "private for ever", "private for these rounds only"
 
 
@@ -54,12 +59,12 @@ class ComparedMechanism:
     standard_error: float
     all_rounds: float
 
-    def drawn(self, attended: bool) -> dict[str, Any]:
-        """The numbers for the chart, by reports or by reports and attendance."""
+    def drawn(self) -> dict[str, Any]:
+        """The numbers for the chart."""
         return {
             "name": self.name,
             "error": self.all_rounds,
-            "recognised": (self.attended if attended else self.recognised).upper,
+            "recognised": self.recognised.upper,
             "advantage": self.tracking.advantage.upper,
             "lasts": FOR_EVER if self.lasts else THESE_ROUNDS,
         }
@@ -67,10 +72,12 @@ class ComparedMechanism:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison(NotebookTable):
-    """The mechanisms at one goal. Those that are hardest to track come first, then the more accurate ones.
+    """The mechanisms and one turn, at one goal. The hardest to follow come first, then the more accurate ones.
 
-    Attendance counts for the order if clients do not answer every round; if they do, it is the same for all.
-    `matched` is an attack by attendance alone, so it does not depend on the mechanism.
+    In the row "one turn" each person answers once. In all others everybody answers every round. `matched` is an
+    attack on these by attendance alone, so it does not depend on the mechanism. `share` is the share for which the
+    error of one turn is stated: a round hears a sample of the people. From `every_round_from` on, an eps, a deck
+    that everybody answers in every round has the smaller error of a round (upper); None if no such eps was found.
     """
 
     values: int
@@ -79,8 +86,9 @@ class Comparison(NotebookTable):
     reports: int
     people: int
     crowd: int
-    attendance: Attendance
+    share: float
     matched: AttendanceMatched
+    every_round_from: float | None
     rows: tuple[ComparedMechanism, ...]
     left_out: dict[str, str]
 
@@ -93,42 +101,33 @@ def compare(
     reports: int = 20,
     people: int = 100_000,
     crowd: int = 1000,
-    participation: Chance = EVERY_ROUND,
-    places: Sequence[Chance] = HALF_AND_HALF,
-    persistence: int = 1,
     progress: Progress = no_progress,
 ) -> Comparison:
     """Set every mechanism to the same privacy for ever, and compute how well people can be tracked.
 
-    There are as many rounds as `reports`. If clients answer each with probability `participation` only, privacy,
-    errors and recognition are of those that they answer.
+    There are as many rounds as `reports`. Everybody answers all of them, or, in the row "one turn", one of them.
     """
     values = checks.integer("values", values, low=2, high=_MOST_VALUES)
     reports = checks.integer("reports", reports, low=2, high=checks.MOST_ROUNDS)
-    attendance = Attendance(participation, tuple(places), persistence)  # type: ignore[arg-type]
-    if attendance.participation == 0:
-        raise ValueError("participation must be above 0: nobody would answer")
-    budget = Budget(
-        values=values, eps=eps, delta=delta, reports=reports, people=people, participation=attendance.participation
-    )
-    rows, left_out = [], {}
+    budget = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
+    rows, left_out = [_turn_row(budget, reports, crowd)], {}
     for entry, done in zip(CATALOGUE.values(), _shares_before(reports), strict=True):
         progress(entry.name, done)
         try:
-            rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd, attendance))
+            rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd))
         except (Unsuitable, ValueError) as error:
             left_out[entry.name] = str(error)
-    by_attendance = attendance.participation < 1
     rows.sort(
         key=lambda row: (
-            round((row.attended if by_attendance else row.recognised).upper, 6),
+            row.name != ONE_TURN,
+            round(row.recognised.upper, 6),
             row.all_rounds,
             row.noticed.upper,
         )
     )
-    matched = match_by_attendance(attendance, rounds=reports, people=min(crowd, MOST_SIMULATED))
-    asked = values, budget.eps, budget.delta, reports, budget.people, crowd, attendance
-    return Comparison(*asked, matched, tuple(rows), left_out)
+    matched = match_by_attendance(rounds=reports, people=min(crowd, MOST_SIMULATED))
+    asked = values, budget.eps, budget.delta, reports, budget.people, crowd, _share(values)
+    return Comparison(*asked, matched, _every_round_from(budget, reports), tuple(rows), left_out)
 
 
 def _shares_before(reports: int) -> list[float]:
@@ -137,33 +136,96 @@ def _shares_before(reports: int) -> list[float]:
     return [before / sum(seconds) for before in itertools.accumulate(seconds[:-1], initial=0.0)]
 
 
-def _row(
-    entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int, attendance: Attendance
-) -> ComparedMechanism:
+def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int) -> ComparedMechanism:
     rounds, half = range(1, reports + 1), range(1, reports // 2 + 1)
     when = None if entry.lasts else reports
     one = mechanism.privacy(reports=1)
     estimated = rounds if mechanism.independent else (1, reports)
-    candidates, share = range(budget.values), attendance.participation
-    answers = max(1, round(budget.people * share))
-    errors = [mechanism.accuracy(answers, round=number, candidates=candidates) for number in estimated]
+    candidates = range(budget.values)
+    errors = [mechanism.accuracy(budget.people, round=number, candidates=candidates) for number in estimated]
     return ComparedMechanism(
         entry.name,
         repr(mechanism),
         entry.lasts,
-        Apart.of(mechanism.privacy(reports=when, participation=share), budget.delta),
-        mechanism.privacy(reports=when, values="any", participation=share).gamma(budget.delta),
+        Apart.of(mechanism.privacy(reports=when), budget.delta),
+        mechanism.privacy(reports=when, values="any").gamma(budget.delta),
         Bracket(one.pure() if one.certainty == "exact" else 0.0, one.pure()),
         Apart.of(mechanism.tracking(rounds=rounds), budget.delta),
         mechanism.tracking(rounds=rounds, first=half).power(1 / crowd),
-        attended_tracking.recognition(mechanism, attendance, reports, people=crowd),
+        attended_tracking.recognition(mechanism, reports, people=crowd),
         mechanism.detection(rounds=rounds, first=half).advantage(),
-        in_crowd(mechanism, budget.people, reports, share, budget.delta),
+        in_crowd(mechanism, budget.people, reports, budget.delta),
         mechanism.shift(),
         errors[0].radius,
         errors[0].standard_error,
         _all_rounds(mechanism, errors),
     )
+
+
+def _turn_row(budget: Budget, rounds: int, crowd: int) -> ComparedMechanism:
+    """Each person answers once: there are no two reports to link, and no report after a change of value."""
+    base, heard = _loudest_report(budget), max(1, budget.people // rounds)
+    mechanism = Fresh(base)
+    privacy, shift = Apart.of(mechanism.privacy(reports=1), budget.delta), mechanism.shift()
+    return ComparedMechanism(
+        ONE_TURN,
+        repr(mechanism),
+        True,
+        privacy,
+        privacy.gamma,
+        privacy.pure,
+        Apart.of(Experiment(), budget.delta),
+        Bracket.point(1 / crowd),
+        Bracket(1 / crowd, recognition_upper(crowd)),
+        Bracket.point(0.0),
+        in_crowd(mechanism, heard, 1, budget.delta),
+        None if shift is None else shift * budget.people / heard,
+        mechanism.accuracy(heard).radius,
+        _error(base, budget, heard),
+        _error(base, budget, budget.people),
+    )
+
+
+def _loudest_report(budget: Budget) -> NoisyInnerProduct:
+    """The most accurate single report that has the eps of the budget, with delta 0."""
+    widths = range(1, min(budget.bits, LARGEST_WIDTH) + 1)
+    bases = [NoisyInnerProduct(bits=budget.bits, eps=budget.eps, width=width) for width in widths]
+    return min(bases, key=lambda base: _error(base, budget, budget.people))
+
+
+def _error(base: NoisyInnerProduct, budget: Budget, heard: int) -> float:
+    """The standard error of a share if this many of the people are heard: of the noise, and of the sample.
+
+    A report of somebody who holds the value counts for it with probability e^eps/(e^eps + g - 1), where g = 2^w.
+    """
+    share, answers = _share(budget.values), 1 << base.width
+    held = 1 / (1 + (answers - 1) * math.exp(-base.eps))
+    holders = (answers * inner_product_scale(base.bits, base.eps, base.width)) ** 2 * held * (1 - held)
+    noise = share * holders + (1 - share) * inner_product_variance(base.bits, base.eps, base.width)
+    return math.sqrt(survey_variance(noise, share, heard, budget.people))
+
+
+def _share(values: int) -> float:
+    return 0.5 if values == 2 else 0.05
+
+
+def _every_round_from(budget: Budget, rounds: int) -> float | None:
+    """The smallest eps, rounded up to a tenth, at which a deck's error of a round is below that of one turn."""
+    heard = max(1, budget.people // rounds)
+
+    def deck_is_better(tenths: int) -> bool:
+        louder = replace(budget, eps=tenths / 10)
+        deck: Any = CATALOGUE["deck"].for_budget(louder)
+        card = NoisyInnerProduct(bits=deck.bits, eps=deck.eps_report, width=deck.width)
+        return _error(card, louder, budget.people) < _error(_loudest_report(louder), louder, heard)
+
+    least, most = 1, round(10 * LARGEST_EPS)
+    if not deck_is_better(most):
+        return None
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if deck_is_better(middle) else (middle + 1, most)
+    return most / 10
 
 
 def _all_rounds(mechanism: Mechanism, errors: list[Accuracy]) -> float:

@@ -4,27 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from untrackable import checks
-from untrackable.auditing.attendance_audit import Attended
 from untrackable.auditing.audit_questions import Apart as Apart
-from untrackable.auditing.audit_questions import Auditable, AuditQuestions, Curves, method_of, pure_bracket
+from untrackable.auditing.audit_questions import (
+    Attended,
+    Auditable,
+    AuditQuestions,
+    Curves,
+    method_of,
+    pure_bracket,
+)
 from untrackable.auditing.change_attack import Changed, find_changes
 from untrackable.auditing.different_values import zipf_weights
 from untrackable.auditing.link_attack import Linked, link
 from untrackable.brackets import Bracket
-from untrackable.checks import Chance
 from untrackable.mechanisms.crowd_answer import InCrowd as InCrowd
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import HALF_AND_HALF, Attendance
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.percentiles import Trackability
 
 MOST_SIMULATED = 10_000
 """At most this many people are simulated, even if the crowd is larger."""
 REPORTS = 20
-"""So many reports does an observer hold if nothing is said, or all if there are fewer."""
+"""Default number of reports that the observer holds, or all if there are fewer."""
 _APART = 1000
 """At most this many of them are followed, because every value is tried for everybody."""
 
@@ -34,15 +37,15 @@ class Audit(NotebookTable):
     """The results of an audit. Numbers are brackets, or say that they are sampled.
 
     If a number is None, `missing` says why. `everlasting` is about all reports ever sent, `lasting` about the
-    first `rounds`. Both are for a value that never changes; with `_any`, they are for any sequence of values. They
-    count that some rounds are not answered. `attended` is about which rounds are answered, and from where; all else
-    is about what the reports say. `in_crowd` is about an observer who sees everybody's reports of these rounds, but
-    not who sent which. `shift` is the number of people whose value one dishonest report can feign (exact).
-    `tracking` is for the worst split of the reports. `tracking_colliding` is also
-    for the worst value, where values differ: RAPPOR's hashes may collide. `recognised` bounds the probability that
-    an observer who knows half of a person's reports picks out the other half in a crowd. `detection_fresh` and
-    `detection_same` are about a change of value: a fresh client sends the reports after it, or the same one.
-    `linked` is an attack on people with equal values, `linked_apart` on people with different values.
+    first `rounds`. Both are for a value that never changes; with `_any`, they are for any sequence of values.
+    `attended` is about where people answer from, in every round; all else is about what the reports say. `in_crowd`
+    is about an observer who sees everybody's reports of these rounds, but not who sent which. `shift` is the number
+    of people whose value one dishonest report can feign (exact). `tracking` is for the worst split of the reports.
+    `tracking_colliding` is also for the worst value, where values differ: RAPPOR's hashes may collide. `recognised`
+    bounds the probability that an observer who knows half of a person's reports picks out the other half in a
+    crowd. `detection_fresh` and `detection_same` are about a change of value: a fresh client sends the reports
+    after it, or the same one. `linked` is an attack on people with equal values, `linked_apart` on people with
+    different values.
     """
 
     mechanism: str
@@ -96,21 +99,17 @@ def audit(
     attack: bool = True,
     distribution: Sequence[float] | None = None,
     rounds: int | None = None,
-    participation: Chance = EVERY_ROUND,
-    places: Sequence[Chance] = HALF_AND_HALF,
-    persistence: int = 1,
     seed: int = 1,
     progress: Progress = no_progress,
 ) -> Audit:
     """Audit a mechanism against an observer who holds `reports` reports of a person, by default 20 or all.
 
-    `people` is the number of reports per round, for the accuracy. `crowd` is the size of the crowd that a person
+    `people` take part, and all of them answer every round. `crowd` is the size of the crowd that a person
     hides in. Without `attack`, nothing is simulated. People with different values are attacked as well: their
     values 0, 1, … have the weights of the `distribution`, by default 1, 1/2, 1/3, … of a few values.
 
-    Attendance is over `rounds` rounds, by default as many as there are reports: each is answered with probability
-    `participation`, from one of several `places` where people spend these shares of their time, and stay for
-    `persistence` rounds.
+    Attendance is over `rounds` rounds, by default as many as there are reports: each is answered from one of two
+    places, as a fair coin decides.
     """
     if not isinstance(mechanism, Auditable):
         raise TypeError(
@@ -120,8 +119,7 @@ def audit(
     delta = checks.open_probability("delta", delta)
     people, crowd = checks.integer("people", people, low=1), checks.integer("crowd", crowd, low=2)
     rounds = reports if rounds is None else checks.integer("rounds", rounds, low=reports, high=checks.MOST_ROUNDS)
-    attendance = Attendance(participation, tuple(places), persistence)  # type: ignore[arg-type]
-    questions = AuditQuestions(mechanism, delta, attendance)
+    questions = AuditQuestions(mechanism, delta)
     progress("guarantees", 0.0)
     worst, half = questions.worst(reports), questions.halved(reports)
     everlasting, everlasting_any = (questions.privacy(None, values) for values in ("fixed", "any"))
@@ -144,8 +142,7 @@ def audit(
     followed = min(crowd, MOST_SIMULATED)
     attended = questions.attended(rounds, crowd)
     if attack:
-        matched = questions.attendance_attack(attended, followed, seed, progress)
-        attended = replace(attended, matched=matched)
+        attended = replace(attended, matched=questions.attendance_attack(attended, followed, seed))
     if attack and isinstance(mechanism, Mechanism):
         linked = questions.maybe(
             "linking", lambda: link(mechanism, people=followed, reports=reports // 2, seed=seed, progress=progress)

@@ -43,7 +43,6 @@ _CLOCK_CHECK = 20.0
     "--directory", type=campaigns.FILE, metavar="FILE", help="Directory with the campaign; pin its digest."
 )
 @policy_options
-@click.option("--one-network", is_flag=True, help="Send from one network only, the first one.")
 @click.option("--used", is_flag=True, help="Note a use today, for a question about days of use.")
 @click.option("--used-before", is_flag=True, help="With the first --used: it was used before.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
@@ -54,7 +53,6 @@ def answer(
     pins: tuple[str, ...],
     directory: Path | None,
     limits: dict[str, Any],
-    one_network: bool,
     used: bool,
     used_before: bool,
     leave: bool,
@@ -63,22 +61,22 @@ def answer(
 ) -> None:
     r"""Answer a campaign's question on this person's device.
 
-    The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. Reports start
-    with the next round. The command shows what is promised, asks for the answer without showing it, and lets people
-    try again; or it reads the answer from standard input. The answer is never part of the command line. The first 8
-    digits of an id are enough for --pin; with fewer than 32, compare the whole id that is then shown.
+    The campaign is accepted only if it is pinned, keeps what it declares and fits the privacy budget. The command
+    shows what is promised, asks for the answer without showing it, and lets people try again; or it reads the
+    answer from standard input. The answer is never part of the command line. The first 8 digits of an id are enough
+    for --pin; with fewer than 32, compare the whole id that is then shown.
+
+    This device then answers once, in a round that it draws in secret. It says nothing about which one, or whether
+    that is over. `untrackable send` sends the report. Until then, another answer replaces the one before. Leaving
+    and joining again does not lead to a second report.
 
     The first answer stores the privacy budget in the folder. Later answers use it. They may lower it, but only
     `untrackable policy set` raises it.
 
-    Which rounds somebody answers, and from where, can give a person away. So campaigns ask clients to answer some
-    rounds only, by a secret coin. With --one-network, reports are sent from one network only and rounds elsewhere
-    are let go, until the campaign is left. Then there is nothing to compare.
+    Campaigns in which everybody answers every round are refused unless the policy allows them (`untrackable policy
+    set --every-round`), and those with a relay unless it names one. They are never sent directly.
 
-    A campaign that relies on a crowd is sent through a relay of the policy, and never directly. It is refused if
-    the policy names none.
-
-    With --used, nothing is asked. The days of use are kept in the folder, 28 at most, and each report is made from
+    With --used, nothing is asked. The days of use are kept in the folder, 28 at most, and the report is made from
     what they say on its day. Give it whenever there is a use.
 
     Example: untrackable answer campaign.json --pin 4f1d… < my-answer.txt
@@ -101,14 +99,13 @@ def answer(
             listed = None if directory is None else campaigns.read_directory(directory)
             known = [asked.id, *([] if listed is None else [listed.digest])]
             policy = replace(lowered_policy(folder, limits), pins=_whole_pins(known, pins))
-            member = client = Client(asked, listed, policy, folder=folder, clock=time.time, one_network=one_network)
+            member = client = Client(asked, listed, policy, folder=folder, clock=time.time)
             if used:
                 client.used(newcomer=not used_before)
             else:
                 client.answer(_value(asked, client))
-            if client.one_network:
-                _warn_if_uncertain()
-        due = member.due()
+        # Nobody is told when a turn is, or whether it is over.
+        due = member.due() if asked.turns is None else None
     except (UntrackableError, ValueError, TypeError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -116,7 +113,7 @@ def answer(
     if as_json:
         print_json({"campaign": asked.id, "next_report": due})
     else:
-        click.echo("left; no report will be sent" if leave else _answered(due))
+        click.echo("left; no report will be sent" if leave else _answered(asked, due))
 
 
 @click.command(cls=PlainCommand)
@@ -127,18 +124,21 @@ def answer(
 def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     """Send the reports that are due to a collector.
 
-    SERVER is the collector's address. Each campaign that was answered has at most one report in each round, sent at
-    a random time. Run this often, or once with --stay. A missed round is not made up for. A late report goes out at
-    once, or with --stay at a random time within the hour. Nothing happens in rounds that are not answered.
+    SERVER is the collector's address. Each campaign that was answered has one report in all, in a round that this
+    device has drawn in secret, sent at a random time of that round. In all other rounds nothing happens: no
+    connection, no look-up. Run this often, or once with --stay. A missed round is not made up for. A late report
+    goes out at once, or with --stay at a random time within the hour. If everybody answers every round, there is
+    one report in each.
 
-    Campaigns that rely on a crowd are sent through a relay of the stored policy, at their moments and never late,
-    so use --stay for them.
+    Campaigns with a relay are sent through a relay of the stored policy, at their moments and never late, so use
+    --stay for them.
 
     Example: untrackable send https://collect.example --stay
     """
     from untrackable.client.client import members
     from untrackable.client.delivery import Outcome
     from untrackable.client.http_post import Address
+    from untrackable.client.offered_campaign import read_ledger
     from untrackable.client.send_times import SendTimes
     from untrackable.errors import UntrackableError
 
@@ -146,7 +146,10 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     while True:
         try:
             Address.of(server, "0" * 64).reached_by()  # a bad address is bad for every campaign
-            results = [_send_one(member, server, times) for member in members(folder, clock=time.time)]
+            living = members(folder, clock=time.time)
+            results = [_send_one(member, server, times) for member in living]
+            secret = {member.campaign.id for member in living if member.campaign.turns is not None}
+            answered = bool(read_ledger(folder).accounts)
         except (UntrackableError, ValueError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
@@ -154,7 +157,9 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
         told = [result for result in results if first or result["outcome"] != Outcome.NOTHING]
         if first or told:
-            _print_results(told, as_json)
+            _print_results(
+                [{**result, "next_report": _shown(result, secret)} for result in told], as_json, answered
+            )
         first = False
         coming = [result["next_report"] for result in results if result["next_report"] is not None]
         if not stay or not coming:
@@ -192,34 +197,34 @@ def _send_one(member: Member, server: str, times: SendTimes | None) -> dict[str,
     return {"campaign": member.campaign.id, "outcome": f"failed: {problem}", "next_report": later}
 
 
-def _print_results(results: list[dict[str, Any]], as_json: bool) -> None:
+def _shown(result: dict[str, Any], secret: set[str]) -> float | None:
+    """When the next report is sent, unless that is a turn: nobody is told when that is."""
+    due: float | None = None if result["campaign"] in secret else result["next_report"]
+    return due
+
+
+def _print_results(results: list[dict[str, Any]], as_json: bool, answered: bool) -> None:
     if as_json:
         print_json(results)
         return
     for result in results:
         due = result["next_report"]
-        failed = result["outcome"].startswith("failed")
-        after = "; no further report" if due is None else f"; next report {when(int(due))}"
-        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}{'' if failed and due is None else after}")
+        after = "" if due is None else f"; next report {when(int(due))}"
+        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}{after}")
     if not results:
-        click.echo("no campaign has been answered; use `untrackable answer` first")
-
-
-def _warn_if_uncertain() -> None:
-    """Say it if this network cannot be told from others: then nothing is sent from it."""
-    from untrackable.client import network
-
-    if not network.default_route(network.look).certain:
-        echo(
-            "Warning: it is not certain which network this is (its router is not known, or this is a VPN): nothing "
-            "is sent as long as that is so",
-            err=True,
+        click.echo(
+            "nothing to send" if answered else "no campaign has been answered; use `untrackable answer` first"
         )
 
 
-def _answered(due: float | None) -> str:
+def _answered(asked: Campaign, due: float | None) -> str:
+    if asked.turns is not None:
+        return (
+            f"noted; this device answers this campaign once at most, in one of its {asked.turns.rounds:,} rounds, "
+            "which it draws in secret and tells nobody. If that is still to come, it sends this answer then"
+        )
     if due is None:
-        return "answered; no report will be sent, because the secret coin leaves out all rounds that remain"
+        return "answered; no report will be sent, because no round is left"
     return f"answered; the next report goes out {when(int(due))}"
 
 
@@ -279,10 +284,8 @@ def _show_promise(asked: Campaign) -> None:
     from untrackable import strict_json
     from untrackable.display.campaign_words import guarantee_words
 
-    declared = asked.guarantee.recognition
-    verdict = {} if declared is None else {"recognition": {"upper": declared}}
-    echo("What is promised (this device recomputes it, and refuses what does not hold):", err=True)
-    for sentence in guarantee_words(asked, strict_json.write(verdict)):
+    echo("What is promised (this device recomputes eps, and refuses what does not hold):", err=True)
+    for sentence in guarantee_words(asked, strict_json.write({})):
         echo(f"  - {sentence}", err=True)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.checks import MOST_ROUNDS
-from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.mechanism_options import PRESET
 from untrackable.cli.progress_display import progress
@@ -17,7 +16,7 @@ from untrackable.cli.terminal import one_line_errors, print_json
 
 if TYPE_CHECKING:
     from untrackable.auditing.mechanism_audit import Audit
-    from untrackable.protocol.campaign import Campaign
+    from untrackable.auditing.turns_audit import TurnsAudit
 
 
 @click.command(cls=PlainCommand)
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=100_000,
     show_default=True,
-    help="People who answer a round.",
+    help="People who take part.",
 )
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     show_default="as --reports",
     help="Rounds of the campaign.",
 )
-@observed_attendance
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
@@ -67,9 +65,6 @@ def audit(
     crowd: int,
     distribution: str | None,
     rounds: int | None,
-    participation: str,
-    places: str,
-    persistence: int,
     no_attack: bool,
     seed: int,
     output: ResultOutput,
@@ -77,13 +72,13 @@ def audit(
 ) -> None:
     r"""Show how well a mechanism's reports identify people.
 
-    Prints how private the reports are, whether an observer can link those of one person, whether the rounds that
-    people answer give them away, and how accurate the estimates are. MECHANISM is a name from --list with key=value
-    PARAMETERS or a --preset, the file of a campaign, or MODULE:NAME for a mechanism of your own.
+    Prints how private the reports are, whether an observer can link those of one person, whether people who answer
+    every round are given away by that alone, and how accurate the estimates are. MECHANISM is a name from --list
+    with key=value PARAMETERS or a --preset, the file of a campaign, or MODULE:NAME for a mechanism of your own. If
+    the people of a campaign have one turn each, the audit is about that, and nothing is simulated.
 
     Example: untrackable audit rappor --preset paper --html rappor.html
-             untrackable audit deck bits=4 slots=365 eps_report=0.1 \
-                 --rounds 365 --participation 1/20
+             untrackable audit campaign.json --people 10000
     """
     if listing or mechanism is None:
         _list(output.as_json)
@@ -91,6 +86,7 @@ def audit(
     with one_line_errors():
         from untrackable.auditing.mechanism_audit import REPORTS, held_reports
         from untrackable.auditing.mechanism_audit import audit as examine
+        from untrackable.auditing.turns_audit import audit_turns
         from untrackable.cli.mechanism_argument import campaign_in, resolve
         from untrackable.display import audit_words
         from untrackable.display.notebook_columns import columns_of
@@ -101,33 +97,33 @@ def audit(
         if asked is not None:
             rounds = rounds or asked.rounds
             reports = max(2, min(reports or REPORTS, rounds or REPORTS))
-            participation, places, persistence = _attendance(asked, participation, places, persistence)
         goal = Budget(reports=reports or REPORTS, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
-        reports = held_reports(examined, reports)
-        with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
-            found = examine(
-                examined,
-                reports=reports,
-                delta=delta,
-                people=people,
-                crowd=crowd,
-                attack=not no_attack,
-                distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
-                rounds=rounds,
-                participation=participation,
-                places=shares_of(places),
-                persistence=persistence,
-                seed=seed,
-                progress=show,
-            )
+        found: Audit | TurnsAudit
+        if asked is not None and asked.turns is not None:
+            found = audit_turns(examined, asked.turns, people=people, crowd=crowd, delta=delta)
+        else:
+            reports = held_reports(examined, reports)
+            with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
+                found = examine(
+                    examined,
+                    reports=reports,
+                    delta=delta,
+                    people=people,
+                    crowd=crowd,
+                    attack=not no_attack,
+                    distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
+                    rounds=rounds,
+                    seed=seed,
+                    progress=show,
+                )
 
     def page() -> str:
+        from untrackable.auditing.turns_audit import TurnsAudit
         from untrackable.display.audit_page import audit_page
 
         said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
-        said |= {"rounds": found.rounds, "participation": found.attended.attendance.participation}
-        said |= {"places": ",".join(shares_of(places)), "persistence": persistence}
+        said |= {} if isinstance(found, TurnsAudit) else {"rounds": found.rounds}
         again = _command(mechanism, parameters, preset, said, distribution, no_attack)
         return audit_page(found, examined, mechanism, again)
 
@@ -137,17 +133,6 @@ def audit(
         columns=lambda: columns_of(found),
         draw=lambda path: found.plot(path, force=True),
         page=page,
-    )
-
-
-def _attendance(asked: Campaign, participation: str, places: str, persistence: int) -> tuple[str, str, int]:
-    """How often and from where people answer: as the campaign says, unless options say otherwise."""
-    source, declared = click.get_current_context().get_parameter_source, asked.attending
-    usual = click.core.ParameterSource.DEFAULT
-    return (
-        str(declared.participation) if source("participation") is usual else participation,
-        ",".join(map(str, declared.places)) if source("places") is usual else places,
-        declared.persistence if source("persistence") is usual else persistence,
     )
 
 
@@ -202,7 +187,7 @@ def _list(as_json: bool) -> None:
         console.print(f"[bold]{entry.name:19}[/bold] {takes}{presets}")
 
 
-def _print(found: Audit) -> None:
+def _print(found: Audit | TurnsAudit) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -3,69 +3,100 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from untrackable.brackets import at_least, at_most
 
 if TYPE_CHECKING:
-    from untrackable.accounting.spent_budget import Left, Spent
+    from untrackable.client.ledger import Spent
     from untrackable.client.offered_campaign import Offer
     from untrackable.client.policy import Policy
 
-_MUCH = "more than 64"
-"""An eps that is larger than any that is looked at."""
 
-
-def _eps(eps: float) -> str:
-    return _MUCH if eps == math.inf else at_most(eps, 3)
-
-
-def _meaning(policy: Policy, eps: float) -> list[str]:
-    """What somebody learns who knows which reports are whose, if anything is spent."""
-    if eps in (0.0, math.inf):
-        return []
-    factor = at_most(math.nextafter(math.exp(eps), math.inf), 3)
-    return [
-        f"  in words      all of your reports together change the odds between any two answers by a factor of at "
-        f"most {factor}, except with probability {policy.delta:g}"
-    ]
-
-
-def spent_words(policy: Policy, spent: Spent) -> list[str]:
+def spent_words(policy: Policy, spent: Spent, turns: int) -> list[str]:
     """What all campaigns spend, beside the limits."""
     return [
-        "Spent by all campaigns that were answered here, at the same deltas (upper):",
-        f"  private       eps {_eps(spent.eps)} of {policy.eps:g}",
-        f"  in a crowd    eps {_eps(spent.crowd_eps)} of {policy.crowd_eps:g}",
-        f"  recognised    with probability {at_most(spent.recognition, 3)} of {policy.recognition:g}",
-        *_meaning(policy, spent.eps),
+        "Spent by all campaigns that were answered here (upper; nothing is ever given back):",
+        f"  private       {_of(spent, policy)}",
+        *_meaning(spent),
+        f"  turns         {turns_words(turns)}",
     ]
 
 
-def left_words(policy: Policy, left: Left) -> list[str]:
-    """What a further campaign may have."""
-    if left.eps == 0 or left.crowd_eps == 0:
-        return ["No eps is left that a further campaign could have for certain; a very quiet one may still fit."]
+def _of(spent: Spent, policy: Policy) -> str:
+    return f"eps {at_most(spent.eps, 3)} of {policy.eps:g}, delta {at_most(spent.delta, 3)} of {policy.delta:g}"
+
+
+def _meaning(spent: Spent) -> list[str]:
+    """What somebody learns who knows which reports are whose, if anything is spent."""
+    if not 0 < spent.eps < 700:
+        return []
+    factor = at_most(math.nextafter(math.exp(spent.eps), math.inf), 3)
+    never = f", except with probability {at_most(spent.delta, 3)}" if spent.delta else ""
     return [
-        f"Left for a further campaign: at least eps {at_least(left.eps, 3)} at delta {policy.delta / 2:g}, and in "
-        f"a crowd {at_least(left.crowd_eps, 3)} at {policy.crowd_delta / 2:g} (lower). One with many quiet rounds "
-        "may take more. The other limits hold, too."
+        "  in words      all that you send, together, changes the odds between any two answers by a factor of at "
+        f"most {factor}{never}"
+    ]
+
+
+def turns_words(turns: int) -> str:
+    """How many campaigns were answered once, and how well these together give a person away."""
+    if turns == 0:
+        return "none taken"
+    if turns == 1:
+        return (
+            "1 taken. Somebody who sees two places, such as a home and an office, finds you among N people with "
+            "probability at most 2 in N (upper)"
+        )
+    from untrackable.theory.turns import several_turns_lower
+
+    found = several_turns_lower(turns, overlapping=False)
+    return (
+        f"{turns} taken, one after the other. Somebody who sees two places, such as a home and an office, finds "
+        f"you among N people with probability {found} in N by the strongest "
+        "attack that is known (lower; no upper bound is known for several turns)"
+    )
+
+
+def turns_json(turns: int) -> dict[str, Any]:
+    """The turns taken, and N times the probability of being found among N people."""
+    from untrackable.theory.turns import several_turns_lower
+
+    return {
+        "turns": turns,
+        "found_in_n_lower": several_turns_lower(turns, overlapping=False),
+        "found_in_n_upper": 1 << turns if turns < 2 else None,
+    }
+
+
+def left(policy: Policy, spent: Spent) -> dict[str, float]:
+    """What a further campaign may have (lower)."""
+    return {name: max(0.0, getattr(policy, name) - getattr(spent, name)) for name in ("eps", "delta")}
+
+
+def left_words(policy: Policy, spent: Spent) -> list[str]:
+    """What a further campaign may have."""
+    found = left(policy, spent)
+    if found["eps"] == 0:
+        return ["No eps is left for a further campaign."]
+    return [
+        f"Left for a further campaign: eps {at_least(found['eps'], 3)} and delta {at_least(found['delta'], 3)} "
+        "(lower). The other limits hold, too."
     ]
 
 
 def offer_words(policy: Policy, offer: Offer) -> list[str]:
     """What an offered campaign would take, and whether it would be accepted."""
     if offer.joined:
-        return ["You take part in this campaign already, so it is counted in what is spent. It takes nothing more."]
+        return ["You answered this campaign already, so it is counted in what is spent. It takes nothing more."]
     before, after = offer.spent, offer.spent_with_it
     told = [
         "With this campaign, all campaigns together would spend (upper):",
-        f"  private       eps {_eps(after.eps)} of {policy.eps:g}; without it {_eps(before.eps)}",
-        f"  in a crowd    eps {_eps(after.crowd_eps)} of {policy.crowd_eps:g}; without it {_eps(before.crowd_eps)}",
-        f"  recognised    with probability {at_most(after.recognition, 3)} of {policy.recognition:g}; without it "
-        f"{at_most(before.recognition, 3)}",
-        *_meaning(policy, after.eps),
+        f"  private       {_of(after, policy)}; without it eps {at_most(before.eps, 3)}",
+        *_meaning(after),
     ]
+    if offer.turns_with_it > offer.turns:
+        told.append(f"  turns         {turns_words(offer.turns_with_it)}")
     if offer.refusal is not None:
         return [*told, f"It would be refused: {offer.refusal}"]
-    return [*told, "It would be accepted.", *left_words(policy, offer.left)]
+    return [*told, "It would be accepted.", *left_words(policy, after)]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.checks import MOST_ROUNDS
-from untrackable.cli.attendance_options import observed_attendance, shares_of
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.progress_display import progress
 from untrackable.cli.result_options import ResultOutput, result_options
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     type=click.IntRange(2, MOST_ROUNDS),
     default=20,
     show_default=True,
-    help="Reports that the observer holds.",
+    help="Rounds, which the observer sees.",
 )
 @click.option(
     "--people",
@@ -37,12 +36,11 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=100_000,
     show_default=True,
-    help="People who answer a round.",
+    help="People who take part.",
 )
 @click.option(
     "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
 )
-@observed_attendance
 @result_options("export", "plot", "html")
 def compare(
     eps: float,
@@ -51,19 +49,16 @@ def compare(
     reports: int,
     people: int,
     crowd: int,
-    participation: str,
-    places: str,
-    persistence: int,
     output: ResultOutput,
 ) -> None:
     """Compare all mechanisms at the same level of privacy.
 
     Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
-    the hardest to follow first, with the error of their estimates. People who answer every round are recognised by
-    that alone; with a participation, see which mechanisms hide them.
+    the hardest to follow first, with the error of their estimates. The first row is one turn: each person answers
+    once, in a secret round. People who answer every round are recognised by that alone, whatever the mechanism.
 
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
-             untrackable compare --values 2 --participation 1/5
+             untrackable compare --values 2 --eps 8 --reports 12
     """
     with one_line_errors():
         from untrackable.auditing.comparison import compare as rank
@@ -79,9 +74,6 @@ def compare(
                 reports=reports,
                 people=people,
                 crowd=crowd,
-                participation=participation,
-                places=shares_of(places),
-                persistence=persistence,
                 progress=lambda what, done: show("comparing", done),
             )
 
@@ -90,8 +82,6 @@ def compare(
 
         again = ["compare", "--eps", f"{eps:g}", "--delta", f"{delta:g}", "--values", str(values)]
         again += ["--reports", str(reports), "--people", str(people), "--crowd", str(crowd)]
-        again += ["--participation", str(found.attendance.participation)]
-        again += ["--places", ",".join(shares_of(places)), "--persistence", str(persistence)]
         return comparison_page(found, again)
 
     output.give(
@@ -122,7 +112,8 @@ def _print(found: Comparison) -> None:
         padding=(0, 2, 0, 0),
         show_edge=False,
         caption="Numbers are exact, or upper where marked ≤. Recognised: by reports, then by attendance too. "
-        "Error: the standard error for a value that nobody holds (RAPPOR: for equally frequent values). "
+        "Error: the standard error for a value that nobody holds (RAPPOR: for equally frequent values; one turn: "
+        f"for a share of {100 * found.share:g} %, the sample included). "
         "* Private for these rounds only.",
         caption_justify="left",
     )

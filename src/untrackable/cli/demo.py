@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import signal
 import sys
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from untrackable.auditing.confidence import Matched
-    from untrackable.demo.demo_run import Collected, DemoResult
+    from untrackable.demo.demo_run import Collected, DemoResult, Learned
 
 
 @click.command(cls=PlainCommand)
 @click.option("--once", is_flag=True, help="Exit when done; otherwise the collector keeps running.")
 @click.option(
-    "--clients", type=click.IntRange(min=1), default=2000, show_default=True, help="People with a real client."
+    "--clients", type=click.IntRange(min=1), default=1000, show_default=True, help="People with a real client."
 )
 @click.option(
-    "--simulated", type=click.IntRange(min=100), default=1_000_000, show_default=True, help="Simulated people."
+    "--simulated", type=click.IntRange(min=20_000), default=99_000, show_default=True, help="Simulated people."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the pages where there is a screen.")
 @result_options("export", "plot")
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
 def demo(once: bool, clients: int, simulated: int, browser: bool, output: ResultOutput, seed: int) -> None:
     """See everything work: people, a collector and an observer.
 
-    Starts a collector and a relay on this machine and asks 1,002,000 people which of 1,024 homepages is theirs, in
-    two ways: with noise that needs no trust, and with less noise in a crowd. They answer about one day in twenty.
-    Shows both estimates beside the truth, and how often an observer can match people at home with people at work:
-    with RAPPOR every day, Deck every day, and Deck one day in twenty. The collector keeps running until Ctrl-C:
-    its dashboard opens in your browser, and so does a page on which you can answer and see your own report go out.
+    Starts a collector and a relay on this machine and asks 100,000 people which of 16 homepages is theirs, each
+    week for a year. Each person answers once, in a week that their device draws in secret. Shows what the collector
+    learns in a week, a quarter and the year, beside the truth and beside what 10,000 people would give; and how
+    many people an observer matches who watches homes and an office: with RAPPOR every week, Deck every week, and
+    one turn. The collector keeps running until Ctrl-C: its dashboard opens in your browser, and so does a page on
+    which you can answer and see your own report go out.
 
     Example: untrackable demo --once --plot demo.png
     """
@@ -82,18 +84,26 @@ def _draw(path: Path, outcome: DemoResult) -> None:
 
 
 def _columns(outcome: DemoResult) -> dict[str, list[Any]]:
-    """One row for each homepage that is shown: the truth, and both estimates with their intervals."""
-    ways = {"alone": outcome.alone, "crowd": outcome.crowd}
-    names = ("frequency", "tells", "lower", "upper")
+    """One row for each homepage and each stretch of weeks: the truth, and the estimates with their intervals."""
+    rows = [
+        (way, span, learned.reports, float(learned.truth[value]), row)
+        for way, collected in _ways(outcome).items()
+        for span, learned in collected.spans.items()
+        for value, row in learned.values.items()
+    ]
+    ways, spans, reports, truths, values = (list(column) for column in zip(*rows, strict=True))
     return {
-        "value": [outcome.alone.values[value]["label"] for value in outcome.shown],
-        "truth": [float(outcome.truth[value]) for value in outcome.shown],
-        **{
-            f"{way}_{name}": [found.values[value][name] for value in outcome.shown]
-            for way, found in ways.items()
-            for name in names
-        },
+        "way": ways,
+        "span": spans,
+        "reports": reports,
+        "value": [row["label"] for row in values],
+        "truth": truths,
+        **{name: [row[name] for row in values] for name in ("frequency", "tells", "lower", "upper")},
     }
+
+
+def _ways(outcome: DemoResult) -> dict[str, Collected]:
+    return {"directly": outcome.directly, "relayed": outcome.relayed, "few": outcome.few}
 
 
 def has_window() -> bool:
@@ -113,88 +123,87 @@ def _print_learned(console: Console, outcome: DemoResult) -> None:
     from rich import box
     from rich.table import Table
 
-    from untrackable.demo.homepage_question import DAYS, DELTA, HOMEPAGES, ROUNDS
+    from untrackable.brackets import at_most
+    from untrackable.demo.homepage_question import HOMEPAGES, WEEKS, promised_crowd
 
-    alone, crowd = outcome.alone, outcome.crowd
-    eps, promised = alone.campaign.guarantee.eps, outcome.promised
+    directly, relayed, few = outcome.directly, outcome.relayed, outcome.few
+    eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
+    week, quarter, year = directly.spans.values()
     console.print(
-        f"\n[bold]{outcome.people:,} people, {DAYS} days[/bold]: which of {len(HOMEPAGES):,} homepages is yours?\n"
-        f"Each answers about one day in {1 / alone.campaign.participation}, by a secret coin. The same question is "
-        "asked in two ways:\n"
-        f"- [bold]alone[/bold]: each report is so noisy that nobody has to be trusted. {outcome.clients:,} people "
-        "have a client that sends over HTTP; the others are simulated. "
-        f"{_counted(alone)} All reports of all {ROUNDS} rounds of a person keep the answer private, even one that "
-        f"changes: eps = {eps:.2f}, delta = {DELTA:g} (exact).\n"
-        f"- [bold]in a crowd[/bold]: clients seal quieter noise for the collector and send it through a relay "
-        f"({outcome.relayed:,} real clients). {_counted(crowd)} The collector sees all reports, but not who sent "
-        f"which: then eps = {promised.eps:.2f}, delta = {DELTA:g}, among {promised.people:,} people or more "
-        "(upper). This trusts the relay: if it worked with the collector, the two could learn far more, "
-        f"eps = {crowd.campaign.guarantee.eps:.3g} (upper).\n"
+        f"\n[bold]{directly.people:,} people, {WEEKS} weeks[/bold]: which of {len(HOMEPAGES)} homepages is yours?\n"
+        "Each person answers once, in a week that their device draws in secret. Nothing is sent in other weeks.\n"
+        f"- [bold]directly[/bold]: nobody is trusted. {directly.clients:,} people have a client that sends over "
+        f"HTTP; the others are simulated. {_counted(directly)} All that a person ever sends has eps = {eps:g} and "
+        "delta = 0 (upper): it changes the odds between two answers by a factor of "
+        f"{at_most(math.exp(eps), 2)} at most.\n"
+        f"- [bold]through a relay[/bold]: the same noise, and so the same error ({relayed.clients} real clients). "
+        f"{_counted(relayed)} What changes is the collector's view. It does not know who sent which of a week's "
+        f"reports: eps = {at_most(crowd.eps, 2)}, delta = {crowd.delta:g}, among {crowd.reports:,} reports or more "
+        f"(upper). If it worked with the relay, eps = {eps:g} would be left.\n\n"
+        f"{week.reports:,} people answered in the last week, one in {WEEKS} of those who were active. So "
+        f"{week.active['lower']:,.0f} to {week.active['upper']:,.0f} were active "
+        f"({100 * (1 - week.active['beta']):g} %, upper); in truth {directly.people:,}.\n"
     )
-    width = min(50, console.width - 67) if console.width >= 90 else 0
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
-        caption=f"{'│ truth, ─ interval alone, █ interval in a crowd, ╪ both. ' if width else ''}"
-        f"All {len(HOMEPAGES):,} intervals of each way hold at once with {1 - alone.beta:.0%} (upper).\n"
-        "* Stands out from the noise: the interval excludes 0.",
+        pad_edge=False,
+        caption=f"In percent. All {len(HOMEPAGES)} intervals of a column hold at once with "
+        f"{100 * (1 - week.beta):g} % (upper).",
         caption_justify="left",
     )
-    table.add_column("homepage", no_wrap=True)
-    for title in ("truth", "alone", "in a crowd"):
+    columns = {
+        "\ntruth\nnow": [f"{100 * share:.1f}" for share in quarter.truth],
+        "\nthe last\nweek": _intervals(week),
+        "\nthe last\nquarter": _intervals(quarter),
+        "truth\nall\nyear": [f"{100 * share:.1f}" for share in year.truth],
+        "\nall year,\ndirectly": _intervals(year),
+        "\nall year,\nrelayed": _intervals(relayed.spans["year"]),
+        f"all year,\n{few.people:,}\npeople": _intervals(few.spans["year"]),
+    }
+    table.add_column("\n\nhomepage", no_wrap=True)
+    for title in columns:
         table.add_column(title, justify="right", no_wrap=True)
-    if width:
-        table.add_column("", no_wrap=True)
-    top = max(alone.values[value]["upper"] for value in outcome.shown)
-    for value in outcome.shown:
-        truth, rows = float(outcome.truth[value]), (alone.values[value], crowd.values[value])
-        cells = [rows[0]["label"], f"{truth:.3f}", *map(_interval, rows)]
-        if width:
-            cells.append(_bar(*rows, truth, top, width))
-        table.add_row(*cells)
+    for row in zip(HOMEPAGES, *columns.values(), strict=True):
+        table.add_row(*row)
     console.print(table)
 
 
 def _counted(collected: Collected) -> str:
-    return f"The collector accepted {collected.accepted:,} reports and counted {collected.reports:,}."
+    counted = collected.spans["year"].reports
+    return f"The collector accepted {collected.accepted:,} reports and counted {counted:,}."
 
 
-def _interval(row: dict[str, Any]) -> str:
-    """An estimate and its interval. The mark says that it stands out from the noise."""
-    mark = "*" if row["stands_out"] else " "
-    share = "cannot tell" if row["frequency"] is None else f"{row['frequency']:.3f}"
-    return f"{share} ({_end(row['lower'])} to {_end(row['upper'])}){mark}"
+def _intervals(learned: Learned) -> list[str]:
+    """The interval of each homepage, in percent."""
+    rows = (learned.values[value] for value in sorted(learned.values))
+    return [f"{100 * row['lower']:.1f}–{100 * row['upper']:.1f}" for row in rows]
 
 
 def _print_followed(console: Console, outcome: DemoResult) -> None:
     from rich import box
     from rich.table import Table
 
-    from untrackable.demo.homepage_question import HOME_AND_WORK, RECOGNITION, ROUNDS, recognised_if_kept
+    from untrackable.demo.homepage_question import WEEKS
     from untrackable.demo.observer import LINKED
-    from untrackable.display.percentages import percent
+    from untrackable.theory.turns import recognition_upper
 
-    home, work = (f"{100 * float(share):.0f} %" for share in HOME_AND_WORK)
     console.print(
-        f"[bold]Can people be followed?[/bold] {LINKED:,} people with the same homepage are at home on {home} of "
-        f"{ROUNDS} days, and at work on {work}. An observer matches those seen at home with those seen at work. "
-        f"A guess is right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets."
+        f"[bold]Can people be followed?[/bold] {LINKED:,} people with the same homepage are at home in half of the "
+        f"{WEEKS} weeks, and else at work. An observer matches those seen at home with those seen at work. A "
+        f"guess is right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets."
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     for title in ("matched", "by their reports", "by attendance alone"):
         table.add_column(title, no_wrap=True)
-    for name, *shares in outcome.followed:
-        table.add_row(name, *(_rate(matched) for matched in shares))
+    for name, by_reports, by_attendance in outcome.followed:
+        table.add_row(name, "no two to match" if by_reports is None else _rate(by_reports), _rate(by_attendance))
     console.print(table)
     console.print(
-        "Attendance is the days on which somebody answers, and from where. Nobody answers one day from two places, "
-        "so answering every day gives people away, whatever the reports say.\n"
-        "Alone, the collector above uses Deck, one day in twenty, with the same eps as RAPPOR for all reports ever "
-        "sent. "
-        "Its campaign declares that an observer of two places recognises a person among 1,000 with probability at "
-        f"most {_share(RECOGNITION)}, by reports and attendance together (upper), if where people are is "
-        f"independent from day to day. With places kept for a week: {percent(recognised_if_kept(7), 'up')}, for a "
-        f"month: {percent(recognised_if_kept(30), 'up')} (upper).\n"
+        "Attendance is when somebody answers, and from where. Nobody answers one week from two places. So "
+        "answering every week gives people away, whatever the reports say. One turn only tells who somebody is "
+        f"not, and finds hardly anybody: {_share(recognition_upper(LINKED))} at most (upper), however people move, "
+        "for an observer who does not know their habits.\n"
     )
 
 
@@ -208,56 +217,45 @@ def _share(share: float) -> str:
     return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
 
 
-def _end(share: float) -> str:
-    """An end of an interval. One above 0 is never shown as 0.000."""
-    return f"{share:.3f}" if share >= 1e-3 or share == 0 else f"{share:.0e}"
-
-
-def _bar(alone: dict[str, Any], crowd: dict[str, Any], truth: float, top: float, width: int) -> str:
-    """Truth and both intervals on one line of text."""
-
-    def place(x: float) -> int:
-        return min(width - 1, max(0, round(x / top * (width - 1))))
-
-    line = [" "] * width
-    for row, mark in ((alone, "─"), (crowd, "█")):
-        for i in range(place(row["lower"]), place(row["upper"]) + 1):
-            line[i] = mark
-    line[place(truth)] = "╪" if line[place(truth)] == "█" else "│"
-    return "".join(line)
-
-
 def _as_json(outcome: DemoResult) -> dict[str, object]:
-    from untrackable.demo.homepage_question import DAYS, ROUNDS, recognised_if_kept
+    from untrackable.demo.homepage_question import WEEKS
+    from untrackable.demo.observer import LINKED
+    from untrackable.theory.turns import recognition_upper
 
     return {
-        "people": outcome.people,
-        "clients": outcome.clients,
-        "relayed_clients": outcome.relayed,
-        "days": DAYS,
+        "weeks": WEEKS,
         "address": outcome.address,
-        "alone": _collected_json(outcome, outcome.alone),
-        "crowd": _collected_json(outcome, outcome.crowd),
-        "followed_days": ROUNDS,
+        **{way: _collected_json(collected) for way, collected in _ways(outcome).items()},
+        "quarters": [_learned_json(learned) for learned in outcome.quarters],
         "matched_sampled": [
             {
                 "client": name,
-                "by_reports": dataclasses.asdict(by_reports),
+                "by_reports": None if by_reports is None else dataclasses.asdict(by_reports),
                 "by_attendance": dataclasses.asdict(by_attendance),
             }
             for name, by_reports, by_attendance in outcome.followed
         ],
-        "recognition_upper": {str(stay): recognised_if_kept(stay) for stay in (1, 7, 30)},
+        "recognition_upper": recognition_upper(LINKED),
     }
 
 
-def _collected_json(outcome: DemoResult, collected: Collected) -> dict[str, object]:
-    rows = [collected.values[value] for value in outcome.shown]
+def _collected_json(collected: Collected) -> dict[str, object]:
     return {
         "campaign": {"id": collected.campaign.id, **collected.campaign.to_json()},
+        "people": collected.people,
+        "clients": collected.clients,
         "accepted": collected.accepted,
-        "reports": collected.reports,
-        "beta": collected.beta,
+        **{span: _learned_json(learned) for span, learned in collected.spans.items()},
+    }
+
+
+def _learned_json(learned: Learned) -> dict[str, object]:
+    return {
+        "first_week": learned.first,
+        "last_week": learned.last,
+        "reports": learned.reports,
+        "active": learned.active,
+        "beta": learned.beta,
         "intervals": "upper, for all values at once",
-        "values": [{**row, "truth": float(outcome.truth[row["value"]])} for row in rows],
+        "values": [{**row, "truth": float(learned.truth[value])} for value, row in learned.values.items()],
     }

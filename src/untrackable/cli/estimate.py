@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable import checks
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from untrackable.answers.number_summary import NumberSummary
     from untrackable.reports.file_answers import FileAnswer
+    from untrackable.theory.turns import Turns
 
 _FILE = click.Path(path_type=Path)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -46,7 +48,8 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @mechanism_options("'NAME key=value …', if the file does not say.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--participation", metavar="SHARE", help="Chance of answering a round, if the file does not say.")
+@click.option("--turns", type=click.IntRange(min=1), metavar="ROUNDS", help="Rounds, if each person answers once.")
+@click.option("--share", metavar="SHARE", help="With --turns: the share of people who have a turn.")
 @result_options("export", "plot")
 def estimate(
     files: tuple[str, ...],
@@ -64,7 +67,8 @@ def estimate(
     assume_round: int | None,
     mechanism: Callable[[], Any] | None,
     encoding: str | None,
-    participation: str | None,
+    turns: int | None,
+    share: str | None,
     output: ResultOutput,
 ) -> None:
     """Estimate how many people hold each value, from reports.
@@ -103,7 +107,7 @@ def estimate(
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant, session),
                 table=table,
                 beta=beta,
-                participation=participation,
+                turns=_turns(turns, share),
                 engine="cuda" if engine == "cuda" else "local",
                 progress=show,
                 add_up=add_up,
@@ -131,6 +135,17 @@ def estimate(
         export=lambda path: export(path, found, consistent=consistent),
         draw=lambda path: found.plot(path, force=True, top=top),
     )
+
+
+def _turns(rounds: int | None, share: str | None) -> Turns | None:
+    """The turns of files that do not say them."""
+    if rounds is None:
+        if share is not None:
+            raise ValueError("--share goes with --turns")
+        return None
+    from untrackable.theory.turns import Turns
+
+    return Turns(rounds=rounds, share=checks.chance("--share", "1" if share is None else share))
 
 
 def _candidates(
@@ -201,7 +216,8 @@ def _print(
     console = Console(highlight=False)
     print_sentences(console, estimate_table.summary(found))
     columns = estimate_table.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
-    _print_table(console, columns)
+    if columns["value"]:
+        _print_table(console, columns)
     rows = [] if numbers is None else number_words.number_rows(numbers)
     if rows := [*rows, *days_words.days_rows(found, beta)]:
         grid = Table.grid(padding=(0, 2, 0, 0))

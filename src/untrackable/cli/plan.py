@@ -1,84 +1,51 @@
-"""`untrackable plan`: find the mechanism that meets the goals, or say why none does."""
+"""`untrackable plan`: what a campaign in which each person answers once will tell, for one question or several."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable import strict_json
 from untrackable.cli.answer_options import encoding_of
-from untrackable.cli.attendance_options import DEFAULT_RECOGNITION, chosen_attendance, margin_option, shares_of
 from untrackable.cli.bucket_options import BUCKET_OPTIONS, bucket_options
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.plan_together import together_options
-from untrackable.cli.progress_display import ShowProgress, progress
+from untrackable.cli.new_file import NewFile
+from untrackable.cli.progress_display import progress
 from untrackable.cli.result_options import ResultOutput, result_options
-from untrackable.cli.terminal import one_line_errors
+from untrackable.cli.terminal import echo, one_line_errors, write_page
+from untrackable.cli.typed_numbers import Amount, Count
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from collections.abc import Sequence
 
+    from untrackable.cli.question_file import QuestionFile
     from untrackable.planning.plans import Plan
-    from untrackable.planning.ways_to_ask import Compared
+    from untrackable.planning.question_set import QuestionSet
 
-
-_PAGE = "computing the page"
-_STEPS = {"planning": 1.0, _PAGE: 7.0}
-"""The steps of a plan with a page, and their relative sizes."""
-_GRIDS = 0.8
-"""The share of a page's work that goes to the plans of its sliders."""
-
-
-class Rounds(click.ParamType):  # type: ignore[type-arg]
-    """A number, or `forever`."""
-
-    name = "NUMBER|forever"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Check it."""
-        if value == "forever":
-            return "forever"
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor forever", param, ctx)
+_TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "everything")
+"""The options that go with a file of questions."""
 
 
 @click.command(cls=PlainCommand)
-@click.option("--people", "--users", "people", type=int, help="People who take part.")
-@click.option("--values", type=int, help="Number of possible answers.")
+@click.option("--people", "--users", "people", type=Count(), help="People who take part.")
+@click.option("--values", type=Count(), help="Number of possible answers.")
 @click.option("--bits", type=int, help="Or the width of an encoded answer.")
 @click.option("--strings", type=int, metavar="BYTES", help="Or strings to discover, up to this long.")
 @click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
-@click.option("--rounds", type=Rounds(), metavar="N", help="How often to ask: a number or `forever`.")
-@click.option("--eps", type=float, help="Privacy of all reports ever sent, together.")
-@click.option("--largest-eps", type=float, default=4.0, show_default=True, help="Largest eps a plan chooses.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps does not hold.")
-@click.option(
-    "--observer",
-    type=click.Choice(["alone", "crowd"]),
-    default="alone",
-    show_default=True,
-    help="Who must not learn answers.",
-)
-@click.option("--crowd-eps", type=float, show_default="1", help="Privacy in the crowd.")
-@click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that it fails.")
-@margin_option
-@click.option("--advantage", type=float, show_default="0.01", help="Observer's edge over a guess.")
-@click.option("--matched", type=float, help="Or the chance of being picked out of a crowd.")
-@click.option("--crowd", type=int, default=1000, show_default=True, help="Size of the crowd to hide in.")
-@click.option("--untrackable", type=(float, float), metavar="G D", help="Or gamma and delta of linking reports.")
-@click.option("--matched-by-answer", type=float, show_default="0.05", help="Picked out by another answer.")
-@click.option("--reports", type=int, show_default="all", help="Reports that the observer holds.")
-@click.option("--error", type=float, help="Largest error of a published share.")
+@click.option("--rounds", type=Count(), help="In how many rounds the answers come in.")
+@click.option("--eps", type=Amount(), help="Privacy of all that a person ever sends.")
+@click.option("--error", type=Amount(), help="Largest error of a published share.")
+@click.option("--largest-eps", type=Amount(), default=4.0, show_default=True, help="Largest eps a plan chooses.")
+@click.option("--pooled", type=Count(), default=1, show_default=True, help="Rounds pooled for one figure.")
+@click.option("--typical", type=float, show_default="0.05; yes/no 0.5", help="Share that errors are of.")
 @click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
-@click.option("--one-value", is_flag=True, help="The error holds for each value, not for all at once.")
-@click.option("--changes", is_flag=True, help="A person's answer may change.")
+@click.option("--one-value", is_flag=True, help="The error holds for each answer, not for all at once.")
 @click.option(
     "--want",
     type=click.Choice(["frequencies", "quantiles", "mean"]),
@@ -86,62 +53,57 @@ class Rounds(click.ParamType):  # type: ignore[type-arg]
     metavar="WHAT",
     help="Publish frequencies, quantiles or mean.",
 )
-@click.option("--pooled", type=int, default=1, show_default=True, help="Rounds pooled for one figure.")
-@chosen_attendance
+@click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
+@click.option("--wipes", type=int, default=0, show_default=True, help="Wipes to allow for; 1 for web pages.")
+@click.option("--relay", is_flag=True, help="A relay hides who sends which report.")
+@click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that its eps fails.")
+@click.option("--margin", default="1/20", show_default=True, help="Share of people who may be missing.")
+@click.option("--all", "everything", is_flag=True, help="Also what everybody in every round would give.")
+@click.option("--together", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Several questions in one campaign (TOML).")  # fmt: skip
+@click.option("--campaign", type=NewFile(), metavar="FILE", help="With --together: write the campaign here.")
 @result_options("export", "plot", "html")
-@together_options
 def plan(
     one_value: bool,
     choices: tuple[str, ...],
     encoding: str | None,
-    places: str,
-    recognition: float | None,
+    everything: bool,
+    together: Path | None,
+    campaign: Path | None,
     output: ResultOutput,
     **demands: Any,
 ) -> None:
-    r"""Choose a mechanism and its parameters for your goals.
+    r"""How far off will figures be, and what can anybody learn?
 
-    Give all but one of --people, --rounds, --eps and --error: the one left out is computed. Lists the mechanisms
-    that meet the goals, with what is proved about them, and says why the others do not. An eps above 4 is computed
-    only if --largest-eps allows it.
+    Each person answers once, in a round that their device draws in secret. Give all but one of --people, --rounds,
+    --eps and --error: the one left out is computed. Numbers may be written as 1e6 or 1,000,000.
 
-    By default nobody has to be trusted. With --observer crowd, or --crowd-eps, a relay hides who sends which
-    report, and must not work with the collector: reports may then be far louder. --eps is a limit in case they do
-    work together, 4 unless it is given. Up to the share --margin of the people may be missing from a round: then at
-    most one round in a hundred has too few reports to be published, and the privacy is that of so many reports.
+    Nobody has to be trusted: --eps is for everything that a person ever sends. A relay (--relay) hides from the
+    collector who sent which report. It changes no error.
 
-    Answers may be numbers in order. With --want quantiles, --error is that of the share of people at or below a
-    number; with --want mean it is a share of the range of numbers.
+    --error is for answers that at most the share --typical of people give. Answers may be numbers in order: with
+    --want quantiles, --error is that of the share of people at or below a number; with --want mean it is a share of
+    the range of numbers. People may give several answers at once: each --choice is one of them, and a Record as
+    --encoding has several attributes.
 
-    People may give several answers at once: each --choice is one of them, and a Record as --encoding has several
-    attributes. --error is then that of every share that is asked for, of all of them at once.
+    With --together, a TOML file has several questions for one campaign: what is alike comes first (people, rounds,
+    eps, every, first, …), then [questions.NAME] with `question` and its answers (categories, values, buckets, …).
 
-    The rounds that somebody answers, and from where, can give a person away. So clients answer only some rounds, as
-    often as --recognition allows. With --recognition 1, attendance is left out and every round is answered.
-
-    With --together, a TOML file has several questions with one budget for all of them: the budget and what is alike
-    come first, then [questions.NAME] with `question`, its answers (categories, values, buckets, …), and options
-    of this command by their names. --campaigns writes a campaign for each question and a directory of them.
-
-    Example: untrackable plan --people 10000000 --values 2 --rounds 365 --eps 1
+    Example: untrackable plan --people 100,000 --values 16 --rounds 52 --eps 4
              untrackable plan --values 1024 --rounds 52 --eps 2 --error 0.01
-             untrackable plan --people 1000000 --values 1024 --rounds 12 \
-                 --eps 2 --want quantiles
-             untrackable plan --people 1000000 --choice search --choice export \
+             untrackable plan --people 1e6 --values 1024 --rounds 12 --eps 2 \
+                 --want quantiles
+             untrackable plan --people 1e6 --choice search --choice export \
                  --choice share --rounds 12 --eps 2
-             untrackable plan --people 1000000 --values 2 --rounds 365 \
-                 --crowd-eps 1 --eps 4
-             untrackable plan --together questions.toml --campaigns campaigns
+             untrackable plan --together questions.toml --campaign campaign.json
     """
-    is_default = click.get_current_context().get_parameter_source("observer") is click.core.ParameterSource.DEFAULT
-    if demands["observer"] == "alone" and not is_default and demands["crowd_eps"] is not None:
-        raise click.ClickException("--crowd-eps is for --observer crowd; --eps is the limit for --observer alone")
+    if together is not None:
+        return _plan_together(together, campaign, output, everything=everything)
+    if campaign is not None:
+        raise click.UsageError("--campaign goes with --together; for one question, see `untrackable campaign new`")
     if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
         raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
-    again = _again(
-        {**demands, "recognition": recognition, "places": places, "encoding": encoding, "one_value": one_value},
-        choices,
-    )
+    again = _again({**demands, "encoding": encoding, "one_value": one_value}, choices)
     with one_line_errors():
         from untrackable.display import plan_json
         from untrackable.display.notebook_columns import columns_of
@@ -150,38 +112,92 @@ def plan(
 
         meant = encoding_of((), choices, None, encoding)
         try:
-            goals = Goals(
-                simultaneous=not one_value,
-                encoding=meant,
-                places=shares_of(places),
-                recognition=DEFAULT_RECOGNITION if recognition is None else recognition,
-                **demands,
-            )
+            goals = Goals(simultaneous=not one_value, encoding=meant, **demands)
         except (TypeError, ValueError) as error:
-            names = ("encoding", "places", "recognition", *demands)
-            raise click.ClickException(_as_options(str(error), names)) from None
-        with progress(_STEPS if output.html is not None else {}) as show:
+            raise click.ClickException(_as_options(str(error), ("encoding", *demands))) from None
+        with progress() as show:
             found = solve(goals=goals, progress=lambda what, done: show("planning", done))
-            page = _page(found, again, show) if output.html is not None else ""
     output.give(
-        words=lambda: _print(found, again),
-        data=lambda: plan_json.as_json(found),
+        words=lambda: _print(found, again, everything=everything),
+        data=lambda: {**plan_json.as_json(found), **_every_round(found, everything)},
         columns=lambda: columns_of(found),
         draw=lambda path: found.plot(path, force=True),
-        page=lambda: page,
+        page=lambda: _page(found, again, None),
     )
-    if not found.options and not found.separately:
+    if not found.met:
+        raise click.exceptions.Exit(1)
+    return None
+
+
+def _plan_together(file: Path, path: Path | None, output: ResultOutput, *, everything: bool) -> None:
+    """Plan one campaign for the questions of a file, and write it."""
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    given = [name for name in context.params if context.get_parameter_source(name) is not default]
+    if others := [name for name in given if name not in _TOGETHER]:
+        raise click.UsageError(f"{_option(others[0])} does not go with --together: the file says what is asked for")
+    with one_line_errors():
+        from untrackable.cli.question_file import read_questions
+        from untrackable.display import plan_json
+        from untrackable.display.notebook_columns import columns_of
+        from untrackable.planning.question_set import plan_together
+
+        asked = read_questions(file)
+        with progress() as show:
+            found = plan_together(
+                asked.questions, progress=lambda what, done: show("planning", done), **asked.shared
+            )
+        document = b"" if path is None or not found.met else _campaign(found, asked)
+    if path is not None and document:
+        write_page(path, document.decode())
+    output.give(
+        words=lambda: _print_set(found, file, path if document else None),
+        data=lambda: plan_json.set_json(found),
+        columns=lambda: columns_of(found),
+        draw=lambda drawn: found.plot(drawn, force=True),
+        page=lambda: _page(found.plan, ["plan", "--together", str(file)], found),
+    )
+    if not found.met:
         raise click.exceptions.Exit(1)
 
 
-def _page(found: Plan, again: list[str], show: ShowProgress) -> str:
+def _campaign(found: QuestionSet, asked: QuestionFile) -> bytes:
+    """The campaign of all questions. A campaign with a relay needs the keys of the gateway."""
+    from untrackable.cli.campaign_crowd import gateway_of
+    from untrackable.cli.campaign_times import first_moment, round_length
+
+    if found.plan.solved.relay and asked.gateway is None:
+        raise ValueError(
+            "a campaign with a relay needs the public keys of the collector's gateway: add a line such as "
+            'gateway = "gateway.json", a file with what `untrackable gateway new KEYS --json` prints'
+        )
+    gateway = None if asked.gateway is None else gateway_of(asked.gateway, needed=found.plan.solved.relay)
+    made = found.campaign().campaign(
+        question=asked.text,
+        first_round=first_moment(asked.first, "first"),
+        round_seconds=round_length(asked.every, "every"),
+        gateway=gateway,
+    )
+    return made.to_bytes()
+
+
+def _page(found: Plan, again: list[str], together: QuestionSet | None) -> str:
     from untrackable.display.plan_page import plan_page
 
-    return plan_page(
-        found,
-        again,
-        progress=lambda what, done: show(_PAGE, None if done is None else _GRIDS * done),
-    )
+    return plan_page(found, again, together=together)
+
+
+def _every_round(found: Plan, everything: bool) -> dict[str, Any]:
+    """What everybody in every round would give, as JSON, if it is asked for."""
+    if not everything:
+        return {}
+    from untrackable.display.numbers import as_dict
+    from untrackable.planning.every_round import better_from, every_round
+
+    return {
+        "every_round": as_dict(every_round(found.solved)),
+        "every_round_better_from_eps": better_from(found.solved),
+    }
 
 
 def _option(name: str) -> str:
@@ -203,25 +219,19 @@ def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
             continue
         words.append(_option(name))
         if value is not True:
-            words += [str(v).removesuffix(".0") for v in (value if isinstance(value, tuple) else (value,))]
+            words.append(str(value).removesuffix(".0"))
     return words
 
 
 def _next(again: list[str], width: int, found: Plan) -> list[str]:
     """The commands that make a campaign of the plan, broken to the width of the terminal."""
-    planned = ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"]
-    made = ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"']
-    crowd = found.goals.crowd_eps is not None
-    gateway = ["--gateway", "gateway.json"] if crowd else []
-    commands = [planned, [*made, *gateway]]
-    if found.separately:
-        commands = [planned]
-        parts = list(found.campaigns())
-        commands += [[*made, "--part", shlex.quote(name), *gateway] for name in parts[:1]]
-        commands += [["…", "and", "so", "on,", "each", "with", "its", "own", "file:", f"{len(parts)} parts"]]
-    if crowd:
-        keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
-        commands.insert(1, keys)
+    gateway = ["--gateway", "gateway.json"] if found.solved.relay else []
+    keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
+    commands = [
+        ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"],
+        *([keys] if gateway else []),
+        ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"', *gateway],
+    ]
     return [line for words in commands for line in _broken(words, width)]
 
 
@@ -236,73 +246,81 @@ def _broken(words: list[str], width: int) -> list[str]:
     return lines
 
 
-def _print(found: Plan, again: list[str]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
+def _print(found: Plan, again: list[str], *, everything: bool) -> None:
     from untrackable.display import plan_words
+    from untrackable.planning.every_round import better_from, every_round
 
-    console = Console(highlight=False)
-    first, *others = plan_words.verdict(found)
-    console.print(f"\n[bold]{first}[/bold]")
-    for sentence in others:
-        console.print(sentence)
-    if found.options:
-        console.print()
-        wide = console.width >= 130
-        keep = [0, *_answer_column(found), 3, 4, 5, 7, 8, 9] if not wide else range(len(plan_words.COLUMNS))
-        table = Table(
-            box=box.SIMPLE_HEAD,
-            padding=(0, 2 if wide else 1, 0, 0),
-            show_edge=False,
-            caption=plan_words.table_caption(found.goals),
-            caption_justify="left",
+    console = _console()
+    _say(console, plan_words.verdict(found))
+    if told := plan_words.better_words(better_from(found.solved), found.solved):
+        console.print(told, markup=False)
+    _table(console, plan_words.COLUMNS, plan_words.rows(found), plan_words.caption(found))
+    if found.ways:
+        _table(
+            console,
+            plan_words.WAY_COLUMNS,
+            plan_words.way_rows(found.ways),
+            "in points, of the worst answer (upper)",
         )
-        for i in keep:
-            table.add_column(plan_words.COLUMNS[i], justify="left" if i in (0, 13) else "right", overflow="fold")
-        for option in found.options:
-            cells = plan_words.cells(option)
-            table.add_row(*(cells[i] for i in keep))
-        console.print(table)
-        if not wide:
-            console.print("\nParameters:")
-            for option in found.options:
-                console.print(f"  {option.name}: {plan_words.cells(option)[-1]}", markup=False)
-        if not found.separately:
-            console.print("\nThe recommended mechanism as the beginning of a campaign:")
-            console.print_json(strict_json.write(found.campaign().to_json()))
-    if found.options or found.separately:
-        console.print(f"\nTo make {'whole campaigns' if found.separately else 'a whole campaign'} of it:")
-        for line in _next(again, console.width, found):
-            console.print(line, markup=False, soft_wrap=True)
-    if found.compared is not None:
-        console.print("\nWays to ask for the same:")
-        console.print(_ways_table(found.compared))
+    if everything:
+        console.print("\nEverybody in every round instead:")
+        with progress() as show:
+            rows = every_round(found.solved, progress=lambda what, done: show(what, done))
+        for row in rows:
+            console.print(f"  {plan_words.every_round_line(row)}", markup=False, soft_wrap=True)
+    if not found.met:
+        return
+    console.print("\nThe beginning of a campaign:")
+    console.print_json(strict_json.write(found.campaign().to_json()))
+    console.print("\nTo make a whole campaign of it:")
+    for line in _next(again, console.width, found):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _print_set(found: QuestionSet, file: Path, written: Path | None) -> None:
+    from untrackable.display import plan_words, question_set_words
+
+    console = _console()
+    _say(console, question_set_words.sentences(found))
+    rows = [question_set_words.cells(part) for part in found.parts]
+    _table(console, question_set_words.COLUMNS, rows, question_set_words.caption(found))
+    _table(
+        console,
+        plan_words.WAY_COLUMNS,
+        plan_words.way_rows(found.plan.ways),
+        "in points, of the worst answer (upper)",
+    )
+    if written is not None:
+        echo(f"wrote {written}")
+    elif found.met:
+        told = f"To write the campaign: untrackable plan --together {file} --campaign campaign.json"
+        console.print(f"\n{told}", markup=False, soft_wrap=True)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _say(console: Any, sentences: list[str]) -> None:
     console.print()
-    for names, why in plan_words.refusals(found):
-        console.print(f"[dim]{names}: {why}[/dim]")
+    console.print(sentences[0], markup=False, style="bold")
+    for sentence in sentences[1:]:
+        console.print(sentence, markup=False)
 
 
-def _ways_table(compared: Compared) -> Table:
+def _table(console: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
     from rich import box
     from rich.table import Table
-
-    from untrackable.display import way_words
 
     table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 2, 0, 0),
-        show_edge=False,
-        caption=way_words.caption(compared),
-        caption_justify="left",
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption=caption, caption_justify="left"
     )
-    for name in way_words.COLUMNS:
-        table.add_column(name, justify="right" if name in way_words.COLUMNS[1:3] else "left", overflow="fold")
-    for row in way_words.ways(compared):
+    for i, name in enumerate(columns):
+        left = i == 0 or name == columns[-1] == "what a person sends"
+        table.add_column(name, justify="left" if left else "right", overflow="fold")
+    for row in rows:
         table.add_row(*row)
-    return table
-
-
-def _answer_column(found: Plan) -> list[int]:
-    return {"people": [1], "rounds": [2]}.get(found.unknown or "", [])
+    console.print()
+    console.print(table)

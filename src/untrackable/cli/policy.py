@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.budget_words import left_words, offer_words, spent_words
+from untrackable.cli.budget_words import left, left_words, offer_words, spent_words, turns_json
 from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, one_line_errors, print_json
@@ -18,17 +18,16 @@ from untrackable.cli.terminal import echo, one_line_errors, print_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from untrackable.accounting.spent_budget import Left, Spent
+    from untrackable.client.ledger import Ledger
     from untrackable.client.policy import Policy
 
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "eps": 1.0,
     "delta": 1e-6,
     "gamma": 0.0,
     "tracking_delta": 0.0,
-    "recognition": 0.01,
-    "crowd_eps": 1.0,
-    "crowd_delta": 1e-6,
+    "every_round": False,
+    "turns_a_year": 4,
 }
 """The limits of a folder in which nothing was answered yet."""
 _HELP = {
@@ -36,9 +35,8 @@ _HELP = {
     "delta": "Probability that eps fails.",
     "gamma": "How linkable reports may be.",
     "tracking_delta": "Probability that gamma fails.",
-    "recognition": "Chance of being recognised.",
-    "crowd_eps": "Budget in a crowd.",
-    "crowd_delta": "Chance that crowd-eps fails.",
+    "every_round": "Allow answering every round?",
+    "turns_a_year": "Most campaigns answered once.",
 }
 
 
@@ -75,8 +73,11 @@ def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(collected)
     for name in reversed(DEFAULTS):
         option = f"--{name.replace('_', '-')}"
-        shown = f"stored, or {DEFAULTS[name]:g}"
-        found = click.option(option, type=float, show_default=shown, help=_HELP[name])(found)
+        if name == "every_round":
+            option, shown, kind = f"{option}/--turns-only", "stored, or no", bool
+        else:
+            shown, kind = f"stored, or {DEFAULTS[name]:g}", type(DEFAULTS[name])
+        found = click.option(option, type=kind, default=None, show_default=shown, help=_HELP[name])(found)
     return found
 
 
@@ -119,33 +120,31 @@ def _one_line_errors(folder: Path) -> Iterator[None]:
         raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
 
 
-def _print(found: Policy | None, spent: Spent | None, left: Left | None, as_json: bool) -> None:
+def _print(found: Policy | None, ledger: Ledger, as_json: bool) -> None:
     if as_json:
-        told = {} if spent is None or left is None else _as_json(spent, left)
+        told = {} if found is None else _as_json(found, ledger)
         print_json({"policy": None if found is None else found.limits(), **told})
         return
     if found is None:
         click.echo("No policy is stored yet: the first answer stores one.")
         return
-    click.echo("Limits for all reports to all campaigns together (upper):")
-    click.echo(
-        f"  private       eps {found.eps!r}, delta {found.delta!r}, if somebody knows which reports are yours"
-    )
+    every = "allowed" if found.every_round else "refused, because that gives people away"
+    click.echo("Limits for everything that you ever answer, all campaigns together (upper):")
+    click.echo(f"  private       eps {found.eps!r}, delta {found.delta!r}")
+    click.echo(f"  turns         {found.turns_a_year} campaigns a year that you answer once")
+    click.echo(f"  every round   campaigns in which everybody answers every round are {every}")
     click.echo(f"  untrackable   gamma {found.gamma!r}, tracking delta {found.tracking_delta!r}")
-    click.echo(
-        f"  in a crowd    eps {found.crowd_eps!r}, delta {found.crowd_delta!r}, if nobody knows who sent which"
-    )
-    click.echo(f"  recognised    with probability {found.recognition!r} among 1,000 people, attendance included")
-    click.echo(
-        f"  relays        {', '.join(found.relays) or 'none, so campaigns that rely on a crowd are refused'}"
-    )
-    if spent is not None and left is not None:
-        for line in (*spent_words(found, spent), *left_words(found, left)):
-            click.echo(line)
+    click.echo(f"  relays        {', '.join(found.relays) or 'none, so campaigns that need one are refused'}")
+    for line in (*spent_words(found, ledger.spent, ledger.turns), *left_words(found, ledger.spent)):
+        click.echo(line)
 
 
-def _as_json(spent: Spent, left: Left) -> dict[str, Any]:
-    return {"spent_upper": spent._asdict(), "left_lower": left._asdict()}
+def _as_json(found: Policy, ledger: Ledger) -> dict[str, Any]:
+    return {
+        "spent_upper": ledger.spent._asdict(),
+        "left_lower": left(found, ledger.spent),
+        **turns_json(ledger.turns),
+    }
 
 
 def _offered(folder: Path, file: Path, as_json: bool) -> None:
@@ -169,7 +168,8 @@ def _offered(folder: Path, file: Path, as_json: bool) -> None:
                 "refusal": found.refusal,
                 "spent_upper": found.spent._asdict(),
                 "spent_with_it_upper": found.spent_with_it._asdict(),
-                "left_with_it_lower": found.left._asdict(),
+                "left_with_it_lower": left(limits, found.spent_with_it),
+                **turns_json(found.turns_with_it),
             }
         )
         return
@@ -192,20 +192,20 @@ def _offered(folder: Path, file: Path, as_json: bool) -> None:
 def show(folder: Path, file: Path | None, as_json: bool) -> None:
     """Show the policy that is stored in a folder, and what is spent.
 
-    It also says what is left for a further campaign. With --campaign, it says what that campaign would take, and
-    whether it would be accepted. Nothing is joined.
+    It also says what is left for a further campaign, and how well several answers together give you away. With
+    --campaign, it says what that campaign would take, and whether it would be accepted. Nothing is joined.
 
     Example: untrackable policy show
              untrackable policy show --campaign campaign.json
     """
-    from untrackable.client.stored_policy import left_budget, spent_budget, stored_policy
+    from untrackable.client.offered_campaign import read_ledger
 
     if file is not None:
         _offered(folder, file, as_json)
         return
     with _one_line_errors(folder):
-        found, spent, left = stored_policy(folder), spent_budget(folder), left_budget(folder)
-    _print(found, spent, left, as_json)
+        ledger = read_ledger(folder)
+    _print(ledger.policy, ledger, as_json)
 
 
 @policy.command("set")
@@ -217,18 +217,21 @@ def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) ->
     """Change the policy of a folder. Only this can raise it.
 
     The new limits apply to campaigns that are answered from now on. What was spent stays spent, and campaigns that
-    were joined continue. Limits that are not given stay as they are. Campaigns that rely on a crowd are answered
-    through a relay only: --relay names those that you trust not to work with the collector, in place of the ones
-    before.
+    were joined continue. Limits that are not given stay as they are.
+
+    Some campaigns are answered through a relay only: --relay names those that you trust not to work with the
+    collector, in place of the ones before. Campaigns in which everybody answers every round are refused unless you
+    give --every-round: somebody who sees two places notices who is never at both.
 
     Example: untrackable policy set --eps 2
     """
-    from untrackable.client.stored_policy import left_budget, spent_budget, store_policy, stored_policy
+    from untrackable.client.offered_campaign import read_ledger
+    from untrackable.client.stored_policy import store_policy, stored_policy
 
     if no_relay and limits["relays"]:
         raise click.UsageError("give --relay or --no-relay, not both")
     with _one_line_errors(folder):
         found = changed_policy(stored_policy(folder), {**limits, **({"relays": ()} if no_relay else {})})
         store_policy(folder, found)
-        spent, left = spent_budget(folder), left_budget(folder)
-    _print(found, spent, left, as_json)
+        ledger = read_ledger(folder)
+    _print(found, ledger, as_json)

@@ -1,4 +1,4 @@
-"""A file of several questions with one budget, in TOML. Its keys are the options of `untrackable plan`."""
+"""A file of several questions for one campaign, in TOML. Its keys are the options of `untrackable plan`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from untrackable import strict_json
-from untrackable.cli.attendance_options import shares_of
 from untrackable.errors import EncodingError
 
 if TYPE_CHECKING:
@@ -16,20 +15,19 @@ if TYPE_CHECKING:
     from untrackable.encodings.encoding import Encoding
 
 _TIMES = ("every", "first")
-_BUDGET = ("eps", "delta", "crowd_eps", "crowd_delta", "recognition")
-_EITHER = ("people", "rounds", "beta", "pooled", "changes", "one_value")
-_FOR_ALL = (*_BUDGET, *_EITHER, "margin", "places", "persistence", "one_network", "gateway", *_TIMES)
-_ANSWERS = ("categories", "choices", "buckets", "encoding", "values", "bits", "strings")
-_OF_ONE = ("question", *_ANSWERS, "below", "above", "want", "error", "participation", *_EITHER)
+_FOR_ALL = ("people", "rounds", "eps", "error", "largest_eps", "beta", "pooled", "typical", "one_value", "share",
+            "wipes", "relay", "crowd_delta", "margin", "gateway", *_TIMES)  # fmt: skip
+_ANSWERS = ("categories", "buckets", "encoding", "values", "bits")
+_OF_ONE = ("question", *_ANSWERS, "below", "above")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""A question's name is the name of its campaign's file, too."""
+"""A question's name is that of an attribute of the campaign's record, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
     """What the file says: the demands on all questions and on each, the texts that are shown, and the times.
 
-    `gateway` is a file with public keys, beside this one, for campaigns that rely on a crowd.
+    `gateway` is a file with public keys, beside this one, for a campaign with a relay.
     """
 
     shared: dict[str, Any]
@@ -38,6 +36,11 @@ class QuestionFile:
     every: str
     first: str | None
     gateway: Path | None
+
+    @property
+    def text(self) -> str:
+        """The texts of all questions, as the one campaign shows them."""
+        return " ".join(f"{name}: {text}" for name, text in self.texts.items())
 
 
 def read_questions(path: Path) -> QuestionFile:
@@ -60,7 +63,7 @@ def read_questions(path: Path) -> QuestionFile:
     texts: dict[str, str] = {}
     for name, asked in listed.items():
         if not _NAME.fullmatch(name):
-            raise ValueError(f"question {name!r}: a name has letters, digits, - and _ only, because files have it")
+            raise ValueError(f"question {name!r}: a name has letters, digits, - and _ only")
         _check_keys(f"question {name}: ", asked, (*_OF_ONE, *_FOR_ALL), _OF_ONE)
         if "question" not in asked:
             raise ValueError(f'question {name}: its text is missing; add a line such as question = "Do you smoke?"')
@@ -82,7 +85,7 @@ def read_questions(path: Path) -> QuestionFile:
 def _check_keys(where: str, given: dict[str, Any], known: tuple[str, ...], told: tuple[str, ...]) -> None:
     if wrong := [key for key in given if key not in known]:
         raise ValueError(f"{where}{wrong[0]} is not known; known are {', '.join(told)}")
-    if twice := [key for key in given if where and key in ("gateway", *_TIMES)]:
+    if twice := [key for key in given if where and key in _FOR_ALL]:
         raise ValueError(f"{where}{twice[0]} is for all questions together, so give it once for all")
 
 
@@ -107,8 +110,6 @@ def _demands(given: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(one, bool):
             raise TypeError(f"one_value must be true or false, not {type(one).__name__}")
         found["simultaneous"] = not one
-    if "places" in found:
-        found["places"] = shares_of(_text("places", found["places"]))
     return found
 
 
@@ -116,13 +117,10 @@ def _encoding(found: dict[str, Any]) -> Encoding | None:
     """The encoding that is described, if any; what describes it is taken out."""
     from untrackable.encodings.bucket_text import buckets_from_text
     from untrackable.encodings.categories import Categories
-    from untrackable.encodings.choices import Choices
     from untrackable.encodings.encoding import from_json
 
     if "categories" in found:
         return Categories(names=_names("categories", found.pop("categories")))
-    if "choices" in found:
-        return Choices(names=_names("choices", found.pop("choices")))
     if "buckets" in found:
         outside = {name: found.pop(name, "error") for name in ("below", "above")}
         return buckets_from_text(_text("buckets", found.pop("buckets")), **outside)

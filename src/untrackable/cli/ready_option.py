@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 ready_option = click.option(
     "--ready",
-    type=click.Choice(["active-days", "retention"]),
+    type=click.Choice(["active-days", "retention", "people"]),
     metavar="NAME",
-    help="active-days or retention, which devices count.",
+    help="active-days, retention or people: see above.",
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,9 @@ from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding
 
 if TYPE_CHECKING:
+    from untrackable.protocol.campaign import Campaign
     from untrackable.reports.simulation import Simulated
+    from untrackable.theory.turns import Turns
 
 
 @click.command(cls=PlainCommand)
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 @click.option("--out", type=NewFile(), required=True, metavar="FILE", help="Where to write.")
 @click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
 @click.option(
-    "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=1, show_default=True, help="Number of rounds."
+    "--rounds",
+    type=click.IntRange(1, MOST_ROUNDS),
+    show_default="1, or all that have turns",
+    help="Number of rounds.",
 )
 @click.option("--values", default="zipf:1.3", show_default=True, metavar="WHAT", help="What they hold: see above.")
 @bucket_options("encoding")
@@ -43,7 +47,7 @@ def simulate(
     preset: str | None,
     out: Path,
     people: int | None,
-    rounds: int,
+    rounds: int | None,
     values: str,
     encoding: str | None,
     seed: int,
@@ -55,6 +59,9 @@ def simulate(
     `untrackable audit --list` shows, with key=value PARAMETERS or a --preset; without either, its parameters are
     chosen to suit the question. The ending of FILE chooses the format: .parquet, .arrow, .arrows (a stream), .csv,
     .csv.gz or .npz.
+
+    In a campaign with turns, each person answers once, in a round that is drawn. Otherwise everybody answers every
+    round.
 
     --values says what people hold: `uniform`, `zipf:EXPONENT`, or a CSV file with lines value,count. After the
     first two, `:K` uses only the first K values.
@@ -71,15 +78,15 @@ def simulate(
         from untrackable.cli.mechanism_argument import campaign_in
         from untrackable.reports.population import population
         from untrackable.reports.simulation import simulate_file
-        from untrackable.theory.chance_of_answering import EVERY_ROUND
 
         asked = campaign_in(mechanism)
         if asked is not None:
             if parameters or preset or encoding:
                 raise ValueError("a campaign says how reports are made: give no parameters, preset or encoding")
-            made, meant, share = asked.mechanism, asked.encoding, asked.participation
+            made, meant, turns = asked.mechanism, asked.encoding, asked.turns
+            rounds = _rounds(asked, rounds)
         else:
-            meant, share = read_encoding(encoding), EVERY_ROUND
+            meant, turns, rounds = read_encoding(encoding), None, rounds or 1
             made = _resolve(mechanism, parameters, preset, meant, people, rounds)
         held = population(values, made, meant)
         with progress() as show:
@@ -90,14 +97,23 @@ def simulate(
                 people=people,
                 rounds=rounds,
                 encoding=meant,
-                participation=share,
+                turns=turns,
                 seed=seed,
                 progress=show,
             )
     if as_json:
-        print_json(_as_dict(found, made, meant, share))
+        print_json(_as_dict(found, made, meant, turns))
     else:
         _print(found, made, meant)
+
+
+def _rounds(asked: Campaign, given: int | None) -> int:
+    """The rounds that are written: of a campaign with turns all, unless fewer are asked for."""
+    if asked.turns is None:
+        return given or 1
+    if given is not None and given > asked.turns.rounds:
+        raise ValueError(f"--rounds must be at most {asked.turns.rounds}, the rounds of this campaign, got {given}")
+    return given or asked.turns.rounds
 
 
 def _resolve(
@@ -117,7 +133,7 @@ def _resolve(
     return resolve(name, parameters, preset, goal)
 
 
-def _as_dict(found: Simulated, mechanism: Any, encoding: Any, participation: Fraction) -> dict[str, Any]:
+def _as_dict(found: Simulated, mechanism: Any, encoding: Any, turns: Turns | None) -> dict[str, Any]:
     written = found.written
     return {
         "path": str(written.path),
@@ -127,7 +143,7 @@ def _as_dict(found: Simulated, mechanism: Any, encoding: Any, participation: Fra
         "bytes": written.bytes,
         "mechanism": mechanism.to_json(),
         "encoding": None if encoding is None else encoding.to_json(),
-        "participation": str(participation),
+        "turns": None if turns is None else {"rounds": turns.rounds, "share": str(turns.share)},
         "most_held_exact": [{"value": _label(encoding, value), "share": share} for value, share in found.most_held],
     }
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.client import active_days, saved_state
-from untrackable.client.ledger import Ledger
-from untrackable.client.life import last_begun
+from untrackable.client.ledger import DONE, Ledger, Life
 from untrackable.client.membership import Clock, Member
-from untrackable.client.offered_campaign import Offer, accepted_life, offer
+from untrackable.client.offered_campaign import Offer, check_offer, offer
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.client.saved_state import State
@@ -25,10 +24,6 @@ class Client(Member):
     The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger, the states
     of all campaigns, and the policy that was used first. A policy that allows less replaces it. A policy that
     allows more is refused, unless `store_policy` stored it before.
-
-    With `one_network`, reports are sent from one network only: the first one that is used, which the folder
-    remembers for all such campaigns. Elsewhere, rounds are let go. Then attendance reveals nothing, because there
-    is no second stream of reports. Campaigns may ask for that too. It lasts until the campaign is left.
     """
 
     def __init__(
@@ -39,15 +34,16 @@ class Client(Member):
         *,
         folder: Path,
         clock: Clock = time.time,
-        one_network: bool = False,
     ) -> None:
         policy.check_published(campaign, directory)
         super().__init__(campaign, folder, clock=clock)
         self.policy = policy
-        self.one_network = one_network or campaign.attending.one_network
 
     def answer(self, value: Any) -> None:
         """Set the person's value from now on. The first value joins the campaign, from the next round on.
+
+        With turns, it draws in secret the one round that is answered. Once that is over, or the campaign was left,
+        nothing is answered again.
 
         A campaign is refused if its guarantee is not confirmed, or if all campaigns together exceed the policy.
         `PolicyRaised` if the policy allows more than the stored one.
@@ -55,55 +51,70 @@ class Client(Member):
         encoded = self.campaign.encoding.encode(value)
         now = self._now(None)
         with self.opened(now) as (ledger, held):
-            life, limited = ledger.life(self._id), ledger.under(self.policy)
-            if held is None or life is None or life.over:
+            limited = ledger.under(self.policy)
+            if self._joins(ledger, held):
                 self._join(limited, held, encoded, now)
                 return
-            if self.one_network:
-                limited = limited.settled(self._id, max(life.through, last_begun(self.campaign, now)))
             if limited != ledger:
                 limited.write(self.folder)
-            if encoded != held.value:
+            if held is not None and encoded != held.value:
                 held.holding(self.campaign, encoded, system).write(self.folder, self._id)
+
+    def _joins(self, ledger: Ledger, held: State | None) -> bool:
+        """Whether an answer joins the campaign. A campaign with turns is joined once."""
+        life = ledger.life(self._id)
+        return life is None or (self.campaign.turns is None and (held is None or life.over))
 
     def offer(self) -> Offer:
         """What answering would take of the budget, without joining."""
-        return offer(self.folder.path, self.campaign, self.policy, clock=self._clock, one_network=self.one_network)
+        return offer(self.folder.path, self.campaign, self.policy, clock=self._clock)
 
     def used(self, *, newcomer: bool = True) -> None:
         """Note a use, and answer a ready question about days of use from now on.
 
-        The days stay in the folder, 28 at most, until the campaign is left. Each report has the answer of the day
-        on which it is made, as `untrackable.encodings.days_of_use` defines it. At the first use, `newcomer` says
-        whether it really is the first one; somebody who had used it before does not count for retention.
+        The days stay in the folder, 28 at most, until the turn is over or the campaign is left. A report has the
+        answer of the day on which it is made, as `untrackable.encodings.days_of_use` defines it. At the first use,
+        `newcomer` says whether it really is the first one; somebody who had used it before does not count for
+        retention.
         """
+        if self.campaign.encoding.values == 1:  # A campaign that only counts people has no days.
+            self.answer(True)
+            return
         if self.campaign.guarantee.values == "fixed":
             raise CampaignRefused("this campaign is about a value that never changes, and days of use do")
         now = self._now(None)
         today = active_days.day_of(now)
-        with self.opened(now):
+        with self.opened(now) as (ledger, held):
+            if held is None and not self._joins(ledger, held):
+                return
             before = active_days.read(self.folder, self._id)
         days = DaysOfUse.begun(today, newcomer=newcomer) if before is None else before.used(today)
         # The answer comes first: if the campaign is refused, nothing is kept.
         self.answer(days.answer(self.campaign.encoding, today))
-        if days != before:
-            with self.opened(now):
+        with self.opened(now) as (_, held):
+            if held is not None and days != before:
                 active_days.write(self.folder, self._id, days)
 
     def _join(self, ledger: Ledger, before: State | None, value: int, now: float) -> None:
-        life = accepted_life(ledger, self.campaign, self.policy, now, one_network=self.one_network)
+        life = check_offer(ledger, self.campaign, self.policy, now)
         state = State.new(self.campaign, value, life.first, system)
-        joined = ledger.joined(self.campaign, replace(life, name=state.life))
+        if state is None:
+            life = DONE
+        elif self.campaign.turns is not None:
+            life = Life(state.life, turn := state.ratchet.round, turn, turn - 1)
+        else:
+            life = replace(life, name=state.life)
         # The old state belongs to a life that is over.
         if before is not None:
             self.folder.remove(saved_state.name(self._id))
         # The ledger is written first, so that there is never a state that no ledger lists.
-        joined.write(self.folder)
-        state.write(self.folder, self._id)
+        ledger.joined(self.campaign, life).write(self.folder)
+        if state is not None:
+            state.write(self.folder, self._id)
 
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
-    """Every campaign that the person of this folder takes part in."""
+    """Every campaign in which the person of this folder has a report to send, now or later."""
     opened = Folder(folder)
     with opened.locked():
         ledger = Ledger.read(opened)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from untrackable.client.http_post import Address, Post
-from untrackable.client.network import AllowedNetwork, Attachment, Look, attached, attached_silently
+from untrackable.client.network import Attachment, Look, attached
 from untrackable.client.saved_state import PreparedReport
 
 WINDOW = 300.0
@@ -22,9 +22,7 @@ class Outcome(StrEnum):
 
     NOTHING = "nothing to send"
     OFFLINE = "no network; nothing was sent yet"
-    UNCERTAIN = "it is not certain which network this is; nothing was sent yet"
-    MISSED = "no network that is certain at its moment; nothing was sent, and this round is let go"
-    ELSEWHERE = "not on the remembered network; nothing was sent, and this round is let go"
+    MISSED = "no network at its moment; nothing was sent, and this round is skipped"
     ACCEPTED = "accepted"
     REFUSED = "refused by the server; this round is given up"
     GIVEN_UP = "not delivered; this round is given up"
@@ -39,13 +37,10 @@ class Outbox(Protocol):
     def take(self) -> PreparedReport | None:
         """The report to send now, if there is one."""
 
-    def allowed(self, prepared: PreparedReport) -> AllowedNetwork:
-        """The network from which the report may be sent."""
-
-    def attempt(self, prepared: PreparedReport, attachment: Attachment) -> AbstractContextManager[bool]:
+    def attempt(self, prepared: PreparedReport) -> AbstractContextManager[bool]:
         """A context that yields whether the report may be sent. The attempt is on disk before it begins."""
 
-    def note(self, prepared: PreparedReport, attachment: Attachment) -> bool:
+    def note(self, prepared: PreparedReport) -> bool:
         """Write the progress of an attempt to disk. The result says whether the report may still be sent."""
 
     def done(self) -> None:
@@ -59,12 +54,7 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
         # This report is of another round, which may come long after the last one.
         if route.prepared is not None and route.prepared.body != prepared.body:
             route = _Route(outbox, address, look)
-        now, allowed = outbox.now(), outbox.allowed(prepared)
-        attachment = route.silent_attachment() if allowed.is_one else route.attachment()
-        if allowed.is_one and allowed.includes(attachment):
-            attachment = route.attachment()
-        if not allowed.includes(attachment):
-            return _stay_silent(outbox, attachment)
+        now, attachment = outbox.now(), route.attachment()
         if prepared.since is None and not attachment.description:
             return Outcome.OFFLINE
         if not _may_try(prepared, now) or not route.same(prepared, attachment):
@@ -72,7 +62,7 @@ def deliver(outbox: Outbox, address: Address, *, post: Post, look: Look, sleep: 
         since = now if prepared.since is None else prepared.since
         digest = attachment.digest() if prepared.since is None or route.unused else prepared.attachment
         prepared = replace(prepared, since=since, tries=prepared.tries + 1, attachment=digest)
-        with outbox.attempt(prepared, attachment) as going:
+        with outbox.attempt(prepared) as going:
             if not going:
                 continue
             route.begin(prepared, attachment)
@@ -110,11 +100,6 @@ class _Route:
         proxied = self._address.proxy() is not None
         return attached(self._look, *self._address.reached_by(), proxied=proxied, peer=peer)
 
-    def silent_attachment(self) -> Attachment:
-        """The network, found without any traffic."""
-        proxied = self._address.proxy() is not None
-        return attached_silently(self._look, *self._address.reached_by(), proxied=proxied)
-
     def same(self, prepared: PreparedReport, attachment: Attachment) -> bool:
         """Whether the network is that of the first attempt, by this process or by an earlier one."""
         if prepared.since is None or self.unused:
@@ -141,19 +126,11 @@ class _Route:
             return False
         if self.unused:
             if attachment != self._expected:
-                noted = self._outbox.note(replace(prepared, attachment=attachment.digest()), attachment)
+                noted = self._outbox.note(replace(prepared, attachment=attachment.digest()))
                 if not noted:
                     return False
             self._used, self.unused = attachment, False
         return attachment.matches(prepared.attachment) if self._used is None else attachment == self._used
-
-
-def _stay_silent(outbox: Outbox, attachment: Attachment) -> Outcome:
-    """Send nothing from here, and say why. On another network than the remembered one, the round is let go."""
-    if attachment.certain:
-        outbox.done()
-        return Outcome.ELSEWHERE
-    return Outcome.UNCERTAIN if attachment.description else Outcome.OFFLINE
 
 
 def _may_try(prepared: PreparedReport, now: float) -> bool:

@@ -1,34 +1,106 @@
-"""The ledger of all campaigns: which rounds a client may still answer, and how much all reports together reveal.
+"""The ledger of all campaigns: which rounds a client may still answer, and what all campaigns together may reveal.
 
 The ledger is on disk before anything is sent. A state counts only while the ledger lists it. A round is marked as
-answered before its report is made, and as tried before the report is sent. All rounds are charged from joining to
-the end, whether they are answered or not.
+answered before its report is made, and as tried before the report is sent.
 
-If a campaign is answered by chance, what is charged is the figure from before the coins were tossed: all rounds
-with their participation, never the number of reports that were sent. Given that number, the guarantee would be
-another one.
+A campaign is charged when it is joined, with the eps and delta that it declares. Nothing is ever given back, so no
+clock can give it back. What all campaigns reveal together is the sum (basic composition).
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from untrackable.accounting.joint_account import JointAccount
 from untrackable.brackets import at_least, at_most
-from untrackable.client.account import Account
-from untrackable.client.life import Life, last_begun
-from untrackable.client.network import AllowedNetwork
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
-from untrackable.theory.attendance import AMONG
 
-VERSION = 2
+VERSION = 1
 NAME = "ledger"
+_YEAR = 365 * 86400
+_FORGIVEN = 1 + 1e-12
+"""The share by which rounding may make a sum larger than it is."""
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One state's time in a campaign: it may answer rounds first … last. With turns, that is a single round.
+
+    It has answered no round after `through`. It has not tried to send a report of any round after `tried`.
+    """
+
+    name: str
+    first: int
+    last: int | None
+    through: int
+    tried: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether it answers no further round."""
+        return self.last is not None and self.through >= self.last
+
+    @property
+    def answered(self) -> bool:
+        """Whether it answered any round."""
+        return self.through >= self.first
+
+    def ended(self) -> "Life":
+        """The same life without any further round."""
+        return replace(self, last=self.through)
+
+    def to_json(self) -> list[Any]:
+        """The life as it is on disk."""
+        return [self.name, self.first, self.last, self.through, self.tried]
+
+    @staticmethod
+    def from_json(content: list[Any]) -> "Life":
+        """The life of this JSON."""
+        name, first, last, through, tried = content
+        return Life(str(name), int(first), last if last is None else int(last), int(through), int(tried))
+
+
+DONE = Life("", 1, 0, 0)
+"""The life of a client whose turn is over, or who never had one. It does not say in which round that was."""
+
+
+class Spent(NamedTuple):
+    """What campaigns reveal together, to somebody who knows which reports are one person's (upper)."""
+
+    eps: float
+    delta: float
+    gamma: float
+    tracking_delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A campaign's document and the lives of its states. The present one is last."""
+
+    document: bytes
+    lives: tuple[Life, ...]
+
+    @property
+    def campaign(self) -> Campaign:
+        """The campaign of the document."""
+        return _campaign(self.document)
+
+    @property
+    def spent(self) -> Spent:
+        """What is charged: the declared guarantee, once for turns, and else for each life that answers."""
+        campaign = self.campaign
+        declared = campaign.guarantee
+        times = 1 if campaign.turns is not None else sum(life.answered or not life.over for life in self.lives)
+        return Spent(
+            *(times * each for each in (declared.eps, declared.delta, declared.gamma, declared.tracking_delta))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +109,7 @@ class Ledger:
 
     `count` numbers the ledgers that were written in the folder, `folder_mark` was the mark of its lock then, and
     `time` is the time of writing, in seconds since 1970 by the client's clock. `policy` is what the person allows,
-    without pins. It is None in a new ledger, and in one of version 0.1. `network` identifies the network that is
-    remembered for campaigns that are answered from one network only, as a keyed digest.
+    without pins. It is None in a new ledger.
     """
 
     accounts: Mapping[str, Account] = field(default_factory=dict)
@@ -46,7 +117,6 @@ class Ledger:
     count: int = 0
     time: int = 0
     policy: Policy | None = None
-    network: tuple[bytes, bytes] | None = field(default=None, repr=False)
 
     def life(self, campaign: str) -> Life | None:
         """The present life in a campaign, if any."""
@@ -59,8 +129,8 @@ class Ledger:
             policy.check_not_above(self.policy)
         return replace(self, policy=replace(policy, pins=()))
 
-    def next_life(self, campaign: Campaign, now: float, *, one_network: bool) -> Life:
-        """A life in a campaign that begins with the next round. `CampaignRefused` if there is no later round.
+    def next_life(self, campaign: Campaign, now: float) -> Life:
+        """A life that answers every round from the next one on. `CampaignRefused` if there is no later round.
 
         Its first round comes after all that were answered. Its last is that of the campaign or of the mechanism,
         whichever is earlier.
@@ -72,14 +142,13 @@ class Ledger:
         last = min(ends, default=None)
         if last is not None and first > last:
             raise CampaignRefused("this campaign is over: no later round is left")
-        return Life("", first, last, first - 1, settled=first - 1 if one_network else None)
+        return Life("", first, last, first - 1)
 
     def joined(self, campaign: Campaign, life: Life) -> "Ledger":
         """The ledger with a new life in a campaign. Earlier lives answer no further round."""
         before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
-        if campaign.attending.one_network:
-            life = replace(life, settled=life.first - 1)
-        return self._with(replace(before, lives=(*(old for old in before.ended(self.time) if old.rounds), life)))
+        earlier = (old.ended() for old in before.lives)
+        return self._with(replace(before, lives=(*(old for old in earlier if old.answered), life)))
 
     def marked(self, campaign: str, round: int) -> "Ledger":
         """The ledger with all rounds up to this one counted as answered."""
@@ -92,26 +161,9 @@ class Ledger:
         return self._living(campaign, replace(life, tried=max(life.tried, round)))
 
     def left(self, campaign: str) -> "Ledger":
-        """The ledger after leaving a campaign: no further round of it is answered.
-
-        The remembered network is forgotten if no other campaign needs it.
-        """
+        """The ledger after leaving a campaign, or after its turn: no further round of it is answered."""
         account = self.accounts[campaign]
-        ledger = self._with(replace(account, lives=account.ended(self.time)))
-        needed = any(other.needs_network(self.time) for other in ledger.accounts.values())
-        return ledger if needed else replace(ledger, network=None)
-
-    def settled(self, campaign: str, round: int) -> "Ledger":
-        """The ledger with all rounds after this one answered from the remembered network only."""
-        life = self.accounts[campaign].lives[-1]
-        return self if life.settled is not None else self._living(campaign, replace(life, settled=round))
-
-    def allowed_network(self, campaign: str, round: int) -> AllowedNetwork:
-        """The network from which the report of a round may be sent."""
-        life = self.life(campaign)
-        if life is None or life.settled is None or round <= life.settled:
-            return AllowedNetwork()
-        return AllowedNetwork(is_one=True, remembered=self.network)
+        return self._living(campaign, DONE if account.campaign.turns is not None else account.lives[-1].ended())
 
     def moved(self, now: float) -> "Ledger":
         """The ledger in a copied folder. Rounds that have begun may have been answered, so they are closed."""
@@ -124,84 +176,76 @@ class Ledger:
         ledger = self
         for name, account in self.accounts.items():
             begun = last_begun(account.campaign, now)
-            ledger = ledger.marked(name, begun).attempted(name, begun)
+            if not account.lives[-1].over:
+                ledger = ledger.marked(name, begun).attempted(name, begun)
         return ledger
 
-    def check(self, policy: Policy, before: "Ledger | None" = None) -> tuple[float, float]:
-        """Delta and tracking delta of all campaigns together (upper).
+    def check(self, policy: Policy, before: "Ledger | None" = None) -> None:
+        """Refuse what all campaigns together reveal if it exceeds the policy, or more turns than it allows.
 
-        It is an error if they, or delta in a crowd, or the recognition of all campaigns together, exceed the
-        policy. The error says what the ledger `before` this campaign had left.
+        The error says what the ledger `before` this campaign had left.
         """
-        joint = self.joint
-        delta = joint.delta(policy.eps)
-        tracking = joint.tracking_delta(policy.gamma)
-        if delta > policy.delta:
-            allowed = policy.eps, policy.delta
-            left = None if before is None else before.joint.left_eps(*allowed)
+        spent = self.spent
+        if spent.eps > policy.eps * _FORGIVEN or spent.delta > policy.delta * _FORGIVEN:
+            left = "" if before is None else _left_words(before.spent, policy)
+            options = [
+                f"--{name} {at_most(needed, 3)}"
+                for name, needed, allowed in (
+                    ("eps", spent.eps, policy.eps),
+                    ("delta", spent.delta, policy.delta),
+                )
+                if needed > allowed
+            ]
             raise CampaignRefused(
-                f"this campaign does not fit your privacy budget: at eps {policy.eps:g}, all campaigns together "
-                f"need delta {at_most(delta, 3)} (upper), and your policy allows {policy.delta:g}. "
-                f"{_spent_words(joint.spent_eps(*allowed), left)} {self._what_to_do(policy)}{self._who()}"
+                "this campaign does not fit your privacy budget: all campaigns together would need eps "
+                f"{at_most(spent.eps, 3)} and delta {at_most(spent.delta, 3)} (upper), and your policy allows "
+                f"{policy.eps:g} and {policy.delta:g}. {left}`untrackable policy show` says what is spent. Only "
+                f"you can raise your budget, if you mean it: `untrackable policy set {' '.join(options)}`"
             )
-        hidden = joint.crowd_delta(policy.crowd_eps)
-        if hidden > policy.crowd_delta:
-            allowed = policy.crowd_eps, policy.crowd_delta
-            left = None if before is None else before.joint.left_crowd_eps(*allowed)
+        if spent.gamma > policy.gamma * _FORGIVEN or spent.tracking_delta > policy.tracking_delta * _FORGIVEN:
             raise CampaignRefused(
-                "this campaign does not fit your privacy budget for a collector that sees everybody's reports and "
-                f"does not know who sent which: at eps {policy.crowd_eps:g}, all campaigns together need delta "
-                f"{at_most(hidden, 3)} (upper), and your policy allows {policy.crowd_delta:g}. "
-                f"{_spent_words(joint.spent_crowd_eps(*allowed), left)} Campaigns that are answered without a "
-                f"relay count in full. {self._what_to_do(policy)}"
+                "this campaign would make you too easy to track: all campaigns together need gamma "
+                f"{at_most(spent.gamma, 3)} and a tracking delta of {at_most(spent.tracking_delta, 3)} (upper), "
+                f"and your policy allows {policy.gamma:g} and {policy.tracking_delta:g}"
             )
-        if tracking > policy.tracking_delta:
-            raise CampaignRefused(
-                f"this campaign would make you too easy to track: at gamma {policy.gamma:g}, all campaigns "
-                f"together need a tracking delta of {at_most(tracking, 3)} (upper), and your policy allows "
-                f"{policy.tracking_delta:g}"
-            )
-        if policy.recognition < 1 and (recognised := joint.recognition()) > policy.recognition:
-            raise CampaignRefused(
-                "this campaign would make you too easy to recognise by your attendance, which is the rounds that "
-                "you answer and the places that you answer from: an observer of two places could tell that you are "
-                "at both, even if the reports themselves reveal nothing. All campaigns together bring the "
-                f"probability of being recognised among {AMONG:,} people to {at_most(recognised, 3)} (upper "
-                "if they run at the same times, or one after the other), and "
-                f"your policy allows {policy.recognition:g}. What helps: a campaign with a smaller "
-                "participation or fewer rounds, or answering from one network only (--one-network)"
-            )
-        return delta, tracking
+        self._check_turns(policy)
 
-    def _what_to_do(self, policy: Policy) -> str:
-        """How a person finds a campaign that fits, or raises both budgets as far as this one needs."""
-        needed = {
-            "--eps": (self.joint.spent_eps(policy.eps, policy.delta), policy.eps),
-            "--crowd-eps": (self.joint.spent_crowd_eps(policy.crowd_eps, policy.crowd_delta), policy.crowd_eps),
-        }
-        options = [
-            f"{name} {'…' if eps == math.inf else at_most(eps, 3)}"
-            for name, (eps, allowed) in needed.items()
-            if eps > allowed
-        ]
-        return (
-            "`untrackable policy show` says what is spent. A campaign with fewer rounds or a smaller eps takes "
-            f"less. Only you can raise your budget, if you mean it: `untrackable policy set {' '.join(options)}`"
-        )
+    def _check_turns(self, policy: Policy) -> None:
+        """Refuse a second turn at the same time, and more turns in a year than the policy allows.
 
-    def _who(self) -> str:
-        """Who may learn that much, if a campaign relies on a crowd."""
-        if all(account.campaign.guarantee.crowd is None for account in self.accounts.values()):
-            return ""
-        return (
-            ". This is about somebody who knows which reports are yours, as relay and collector do together. "
-            "You may raise it if you trust these not to work together"
+        Only the public times of campaigns count, whichever of their rounds were answered, and no clock.
+        """
+        campaigns = (account.campaign for account in self.accounts.values())
+        times = sorted(
+            (asked.first_round, asked.ends or math.inf) for asked in campaigns if asked.turns is not None
         )
+        for (_, end), (begin, _) in itertools.pairwise(times):
+            if begin < end:
+                raise CampaignRefused(
+                    "this campaign runs at the same time as another one in which you have or had a turn. With two "
+                    "turns at a time, an observer of two places could tell who you are much better than with one. "
+                    "Who asks can put the questions into one campaign, which takes one turn; or wait until the "
+                    "other campaign is over"
+                )
+        most = policy.turns_a_year
+        for (first, _), (last, _) in zip(times, times[most:], strict=False):
+            if last - first < _YEAR:
+                raise CampaignRefused(
+                    f"this would be more than {most} turns within a year, which is what your policy allows: each "
+                    "further campaign lets an observer of two places rule out more people. If you mean it: "
+                    f"`untrackable policy set --turns-a-year {most + 1}`"
+                )
 
     @property
-    def joint(self) -> JointAccount:
-        """What all campaigns reveal together."""
-        return JointAccount(tuple(account.charged for account in self.accounts.values()))
+    def spent(self) -> Spent:
+        """What all campaigns reveal together: the sums of what each declares."""
+        each = [account.spent for account in self.accounts.values()]
+        return Spent(*(math.fsum(numbers) for numbers in zip(*each, strict=True))) if each else Spent(0, 0, 0, 0)
+
+    @property
+    def turns(self) -> int:
+        """The number of campaigns with turns that were ever joined."""
+        return sum(account.campaign.turns is not None for account in self.accounts.values())
 
     def write(self, folder: Folder) -> None:
         """Replace the ledger on disk.
@@ -244,16 +288,13 @@ class Ledger:
             }
             for name, account in self.accounts.items()
         }
-        stored: dict[str, Any] = {} if self.policy is None else {"policy": self.policy.limits()}
-        if self.network is not None:
-            stored["network"] = [part.hex() for part in self.network]
         return {
             "accounts": accounts,
             "count": self.count,
             "place": self.folder_mark,
             "time": self.time,
             "version": VERSION,
-            **stored,
+            **({} if self.policy is None else {"policy": self.policy.limits()}),
         }
 
     @staticmethod
@@ -270,16 +311,15 @@ class Ledger:
                 name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
                 for name, entry in content["accounts"].items()
             }
-            stored, network = content.get("policy"), content.get("network")
+            stored = content.get("policy")
             return Ledger(
                 accounts,
                 str(content["place"]),
                 int(content["count"]),
-                int(content.get("time", 0)),
+                int(content["time"]),
                 None if stored is None else Policy.from_limits(stored),
-                None if network is None else (bytes.fromhex(network[0]), bytes.fromhex(network[1])),
             )
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
 
     def _living(self, campaign: str, life: Life) -> "Ledger":
@@ -288,6 +328,16 @@ class Ledger:
 
     def _with(self, account: Account) -> "Ledger":
         return replace(self, accounts={**self.accounts, identify(account.document): account})
+
+
+def last_begun(campaign: Campaign, now: float) -> int:
+    """The last round that has begun; 0 if none has."""
+    return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)
+
+
+@lru_cache(maxsize=64)
+def _campaign(document: bytes) -> Campaign:
+    return Campaign.from_bytes(document)
 
 
 def _document(name: str, document: bytes) -> bytes:
@@ -302,7 +352,6 @@ def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
     return tuple(Life.from_json(life) for life in content)
 
 
-def _spent_words(eps: float, left: float | None) -> str:
-    """What all campaigns would spend (upper), and what was left before the last one (lower)."""
-    told = f"At that delta they would spend eps {'more than 64' if eps == math.inf else at_most(eps, 3)} (upper)."
-    return told if left is None else f"{told} Before this one, eps {at_least(left, 3)} is left (lower)."
+def _left_words(spent: Spent, policy: Policy) -> str:
+    """What is left before a campaign (lower)."""
+    return f"Before this one, eps {at_least(max(0.0, policy.eps - spent.eps), 3)} is left (lower). "

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from untrackable.client import active_days, delivery, http_post, network, saved_state
 from untrackable.client.delivery import Outcome
-from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life, last_begun
-from untrackable.client.network import AllowedNetwork, Attachment
+from untrackable.client.ledger import DONE, Ledger, Life, last_begun
 from untrackable.client.private_folder import Folder
 from untrackable.client.relay_choice import through_relay
 from untrackable.client.round_keys import Ratchet
@@ -34,9 +32,6 @@ MARGIN = 20
 _FARTHEST = 1 << 24
 """The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
 
-_SEARCHED = 1 << 16
-"""The number of rounds in which `due` looks for the next one that is answered."""
-
 _LOG = logging.getLogger(__name__)
 
 _PATIENCE = http_post.TIMEOUT + 30.0
@@ -57,11 +52,7 @@ class Member:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
-        """The time at which the next report is sent, random in each round; None if there is no further report.
-
-        Rounds that are not answered are passed over. If none of the next 65,536 rounds is answered, the result is
-        the beginning of the one after them, when it is time to ask again.
-        """
+        """The time at which the next report is sent, random in its round; None if there is no further report."""
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             life = ledger.life(self._id)
@@ -86,16 +77,18 @@ class Member:
     def report(self, now: float | None = None) -> bytes | None:
         """The report of this round, on disk before it is returned; None if it is not due or already sent.
 
-        Calling it again in the same round returns the same bytes. Rounds that are over are not answered, and
-        neither are those whose coin says no: they change nothing on disk. Reports of a campaign that relies on a
-        crowd are not given out: `send` alone sends them, through a relay.
+        Calling it again in the same round returns the same bytes. With turns, all rounds but one change nothing on
+        disk. Reports of a campaign that relies on a crowd are not given out: `send` alone sends them, through a
+        relay.
         """
         if self._in_crowd:
             raise CampaignRefused("reports of a campaign that relies on a crowd are sent through a relay only")
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             if held is None:
-                raise StateError("no answer to this campaign has been given yet")
+                if ledger.life(self._id) is None:
+                    raise StateError("no answer to this campaign has been given yet")
+                return None
             prepared = self._prepared(ledger, held, now)
             return None if prepared is None else prepared.body
 
@@ -109,11 +102,10 @@ class Member:
     ) -> Outcome:
         """Send this round's report if it is due. Retries are short and from the same network only.
 
-        Nothing at all happens in a round whose coin says no. If the campaign is answered from one network only, and
-        this is another one, the round is let go.
+        With turns, nothing at all happens in all rounds but one.
 
         If the campaign relies on a crowd, the report goes through a relay of the stored policy, whatever `post` is,
-        and not at all without one. If it cannot be sent at its moment, the round is let go.
+        and not at all without one. If it cannot be sent at its moment, the round is skipped.
         """
         address = http_post.Address.of(server, self._id)
         if self._in_crowd:
@@ -130,7 +122,7 @@ class Member:
             except FolderBusy:
                 return Outcome.NOTHING  # Another process is sending the report.
             outcome = delivery.deliver(outbox, address, post=post, look=look, sleep=sleep)
-            if self._in_crowd and outcome in (Outcome.OFFLINE, Outcome.UNCERTAIN):
+            if self._in_crowd and outcome is Outcome.OFFLINE:
                 outbox.done()
                 return Outcome.MISSED
             return outcome
@@ -142,13 +134,24 @@ class Member:
         return due is not None and due <= now
 
     def leave(self) -> None:
-        """Leave the campaign. Nothing is sent once this returns, and later rounds are no longer charged."""
+        """Leave the campaign. Nothing is sent once this returns. What was charged stays charged."""
         with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
-                ledger.left(self._id).write(self.folder)
-            files = (saved_state.name(self._id), active_days.name(self._id))
-            for name in (*files, f"{self._id}.sending", f"{self._id}.posting"):
+                self._finish(ledger)
+            for name in (f"{self._id}.sending", f"{self._id}.posting"):
                 self.folder.remove(name)
+
+    def _finish(self, ledger: Ledger) -> Ledger:
+        """Keep nothing but the ledger's account: the campaign was left, or its turn is over."""
+        finished = ledger.left(self._id)
+        finished.write(self.folder)
+        self._forget()
+        return finished
+
+    def _forget(self) -> None:
+        """Remove the state and the days of use."""
+        for name in (saved_state.name(self._id), active_days.name(self._id)):
+            self.folder.remove(name)
 
     def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:
         """Keep other processes from sending a report of this campaign or leaving it."""
@@ -159,6 +162,9 @@ class Member:
         """Hold the folder and read the ledger and the state that it lists; a copied folder is settled first."""
         with opened_ledger(self.folder, now) as ledger:
             held, life = State.read(self.folder, self._id), ledger.life(self._id)
+            if held is not None and life == DONE:  # The process was killed before it removed the state.
+                self._forget()
+                held = None
             if held is not None and (life is None or life.name != held.life):
                 raise StateError(
                     "the state of this campaign is not the one in the ledger and is left as it is: "
@@ -169,7 +175,13 @@ class Member:
                     "the state of this campaign is later than the ledger, which was put back: it is not known what "
                     "was spent since, so nothing is answered"
                 )
+            if held is not None and life is not None and self._turn_is_over(life, now):
+                ledger, held = self._finish(ledger), None
             yield ledger, held
+
+    def _turn_is_over(self, life: Life, now: float) -> bool:
+        turns, last = self.campaign.turns, life.last
+        return turns is not None and last is not None and last_begun(self.campaign, now) > last
 
     def _prepared(
         self, ledger: Ledger, held: State, now: float, mine: bytes | None = None
@@ -182,12 +194,15 @@ class Member:
         if held.prepared is not None:
             if life is not None and self._on(life, held.prepared, now, mine):
                 return held.prepared
+            if self.campaign.turns is not None:
+                self._finish(ledger)
+                return None
             held = replace(held, prepared=None)
             held.write(self.folder, self._id)
         if round is None or life is None or not self._open(life, held, round):
             return None
         ratchet = held.ratchet.at(round)
-        if not self._answers(ratchet) or now < self._moment(ratchet) or self._missed(ratchet, now):
+        if now < self._moment(ratchet) or self._missed(ratchet, now):
             return None
         try:
             answered = self._up_to_date(held, now).answered(self.campaign, round)
@@ -208,7 +223,7 @@ class Member:
     def _on(self, life: Life, prepared: PreparedReport, now: float, mine: bytes | None = None) -> bool:
         """Whether a report is of the present round. If it was never tried, the ledger must say so too.
 
-        In a crowd, a report that was not tried when it was made is let go.
+        In a crowd, a report that was not tried when it was made is dropped.
         """
         if prepared.round != self.campaign.round_at(now):
             return False
@@ -226,23 +241,15 @@ class Member:
 
     def _next(self, life: Life, held: State, round: int, now: float) -> float | None:
         """The sending time of the next round that is answered, from this one on."""
-        if not self._open(life, held, round):
-            return None
-        ratchet = held.ratchet.at(round)
-        for _ in range(_SEARCHED):
-            if self._answers(ratchet) and not self._missed(ratchet, now):
+        while self._open(life, held, round):
+            ratchet = held.ratchet.at(round)
+            if not self._missed(ratchet, now):
                 return self._moment(ratchet)
-            ratchet = ratchet.at(ratchet.round + 1)
-            if not self._open(life, held, ratchet.round):
-                return None
-        return float(self.campaign.begins(ratchet.round))
-
-    def _answers(self, ratchet: Ratchet) -> bool:
-        """Whether a round is answered. That depends on its secret coin alone."""
-        return ratchet.answers(self.campaign.participation)
+            round += 1
+        return None
 
     def _missed(self, ratchet: Ratchet, now: float) -> bool:
-        """Whether a round is let go because its moment has passed.
+        """Whether a round is skipped because its moment has passed.
 
         That is so in a crowd only: late reports of several campaigns would leave together, as one person's.
         """
@@ -314,40 +321,30 @@ class _Outbox:
         self._taken = None if prepared is None else prepared.body
         return prepared
 
-    def allowed(self, prepared: PreparedReport) -> AllowedNetwork:
-        """The network from which the report may be sent."""
-        with self._member.opened(self.now()) as (ledger, _):
-            return ledger.allowed_network(self._member._id, prepared.round)
-
     @contextlib.contextmanager
-    def attempt(self, prepared: PreparedReport, attachment: Attachment) -> Iterator[bool]:
+    def attempt(self, prepared: PreparedReport) -> Iterator[bool]:
         """Write the attempt to disk, and say whether the report may be sent."""
         with self._member.posting():
-            yield self.note(prepared, attachment)
+            yield self.note(prepared)
 
-    def note(self, prepared: PreparedReport, attachment: Attachment) -> bool:
-        """Write the progress to disk, first in the state and then in the ledger.
-
-        False if the report is gone, or may not be sent from this attachment. The first network of a client that
-        answers from one network only is remembered here, in the ledger.
-        """
+    def note(self, prepared: PreparedReport) -> bool:
+        """Write the progress to disk, first in the state and then in the ledger. False if the report is gone."""
         member = self._member
         with member.opened(self.now()) as (ledger, held):
             if held is None or held.prepared is None or held.prepared.body != prepared.body:
                 return False
-            allowed = ledger.allowed_network(member._id, prepared.round)
-            if not allowed.includes(attachment):
-                return False
             replace(held, prepared=prepared).write(member.folder, member._id)
             tried = ledger.attempted(member._id, prepared.round)
-            if allowed.is_one and ledger.network is None:
-                tried = replace(tried, network=attachment.network().digest())
             if tried != ledger:
                 tried.write(member.folder)
         return True
 
     def done(self) -> None:
-        """Note that the report was sent or given up, and is not sent again."""
-        with self._member.opened(self.now()) as (_, held):
+        """Note that the report was sent or given up, and is not sent again. After a turn, nothing else is kept."""
+        member = self._member
+        with member.opened(self.now()) as (ledger, held):
             if held is not None and held.prepared is not None:
-                replace(held, prepared=None).write(self._member.folder, self._member._id)
+                if member.campaign.turns is not None:
+                    member._finish(ledger)
+                else:
+                    replace(held, prepared=None).write(member.folder, member._id)

@@ -2,7 +2,7 @@
 
 If a report were sent from two networks, an observer could link them. So a report is sent again only from the same
 network as before. Two networks may use the same private addresses, but the hardware addresses of their routers
-differ. A client that answers from one network only remembers that network in the same way.
+differ.
 """
 
 import fcntl
@@ -43,29 +43,8 @@ class Attachment:
         """Whether the digest was made at this attachment."""
         return self.certain and stored is not None and self._keyed(stored[0])[1] == stored[1]
 
-    def network(self) -> "Attachment":
-        """The same attachment without this machine's address, which changes from time to time on a network."""
-        return replace(self, description=self.description.removeprefix(f"{self.local} "))
-
     def _keyed(self, key: bytes) -> tuple[bytes, bytes]:
         return key, hmac.digest(key, self.description.encode(), hashlib.sha256)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AllowedNetwork:
-    """The network from which a report may be sent: any one, or if it `is_one`, just the remembered one.
-
-    As long as none is remembered, that may be any network that can be told from all others for certain.
-    """
-
-    is_one: bool = False
-    remembered: tuple[bytes, bytes] | None = None
-
-    def includes(self, attachment: Attachment) -> bool:
-        """Whether a report may be sent from this attachment."""
-        if not self.is_one:
-            return True
-        return attachment.certain and (self.remembered is None or attachment.network().matches(self.remembered))
 
 
 Look = Callable[[str, int], Attachment]
@@ -96,14 +75,6 @@ def attached(look: Look, host: str, port: int, *, proxied: bool, peer: str | Non
     attachment = look(peer or host, port)
     forwarded = attachment == _THIS_MACHINE and (proxied or not _is_loopback(host))
     return replace(_outward(look), local=attachment.local) if forwarded else attachment
-
-
-def attached_silently(look: Look, host: str, port: int, *, proxied: bool) -> Attachment:
-    """The attachment through which a report would go out, found without asking the network for the host's name.
-
-    It is that of the default route, or the connection to this machine.
-    """
-    return attached(look, host, port, proxied=proxied) if _is_loopback(host) else default_route(look)
 
 
 def default_route(look: Look) -> Attachment:

@@ -4,11 +4,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from untrackable.accounting import client_check
-from untrackable.accounting.joint_account import JointAccount
-from untrackable.accounting.spent_budget import Left, Spent
-from untrackable.client.ledger import Ledger
-from untrackable.client.life import Life
+from untrackable.accounting.client_check import problems
+from untrackable.client.ledger import DONE, Ledger, Life, Spent
 from untrackable.client.membership import Clock
 from untrackable.client.policy import Policy
 from untrackable.client.private_folder import Folder
@@ -18,67 +15,51 @@ from untrackable.protocol.campaign import Campaign
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What all campaigns together spend without an offered one, and with it; and why it would be refused.
+    """What all campaigns together spend without an offered one, and with it (upper); and why it would be refused.
 
-    `left` is what would be left with it. `joined` says that the person takes part already. Then it is counted.
+    `turns` and `turns_with_it` are the numbers of turns ever taken. `joined` says that the person takes part
+    already, or did. Then it is counted.
     """
 
     spent: Spent
     spent_with_it: Spent
-    left: Left
+    turns: int
+    turns_with_it: int
     refusal: str | None = None
     joined: bool = False
 
 
-def accepted_life(ledger: Ledger, campaign: Campaign, policy: Policy, now: float, *, one_network: bool) -> Life:
-    """The life with which a client would join. `CampaignRefused` if the policy does not allow it."""
+def check_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: float) -> Life:
+    """Refuse a campaign that the policy does not allow. The result is a life with which it could be joined.
+
+    It is one of every round. Which round a turn is, is drawn only when a client joins.
+    """
     policy.check_relayed(campaign)
-    problems = client_check.recompute(campaign).problems
-    if problems:
-        raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
-    life = ledger.next_life(campaign, now, one_network=one_network)
+    policy.check_every_round(campaign)
+    if found := problems(campaign):
+        raise CampaignRefused(f"this campaign is refused: {'; '.join(found)}")
+    life = ledger.next_life(campaign, now)
     ledger.joined(campaign, life).check(policy, ledger)
     return life
 
 
-def offer(
-    folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = time.time, one_network: bool = False
-) -> Offer:
+def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = time.time) -> Offer:
     """What it would take to join a campaign now. Nothing is joined or written."""
-    ledger, now = _ledger(folder), clock()
-    spent, one_network = spent_of(ledger.joint, policy), one_network or campaign.attending.one_network
+    ledger = read_ledger(folder)
     life = ledger.life(campaign.id)
-    if life is not None and not life.over:
-        return Offer(spent, spent, left_of(ledger.joint, policy), joined=True)
+    if life is not None and (campaign.turns is not None or not life.over):
+        return Offer(ledger.spent, ledger.spent, ledger.turns, ledger.turns, joined=True)
     refusal = None
     try:
-        accepted_life(ledger, campaign, policy, now, one_network=one_network)
+        check_offer(ledger, campaign, policy, clock())
     except CampaignRefused as reason:
         refusal = str(reason)
-    try:
-        joint = ledger.joined(campaign, ledger.next_life(campaign, now, one_network=one_network)).joint
-    except CampaignRefused:  # It is over.
-        joint = ledger.joint
-    return Offer(spent, spent_of(joint, policy), left_of(joint, policy), refusal)
+    living = DONE if campaign.turns is not None else Life("", 1, None, 0)
+    joined = ledger.joined(campaign, living)
+    return Offer(ledger.spent, joined.spent, ledger.turns, joined.turns, refusal)
 
 
-def spent_of(joint: JointAccount, policy: Policy) -> Spent:
-    """What is spent at the deltas of the policy (upper)."""
-    return Spent(
-        joint.spent_eps(policy.eps, policy.delta),
-        joint.spent_crowd_eps(policy.crowd_eps, policy.crowd_delta),
-        joint.recognition(),
-    )
-
-
-def left_of(joint: JointAccount, policy: Policy) -> Left:
-    """What is left within the policy (lower)."""
-    return Left(
-        joint.left_eps(policy.eps, policy.delta), joint.left_crowd_eps(policy.crowd_eps, policy.crowd_delta)
-    )
-
-
-def _ledger(folder: Path) -> Ledger:
+def read_ledger(folder: Path) -> Ledger:
     """The ledger of a folder; an empty one if there is no folder yet, which is not made."""
     if not folder.exists():
         return Ledger()

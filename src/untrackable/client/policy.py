@@ -7,39 +7,35 @@ from typing import Any
 from untrackable import checks, strict_json
 from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.protocol.campaign import Campaign, Directory, check_id
-from untrackable.theory.attendance import AMONG
 from untrackable.web_address import WebAddress
 
-LIMITS = {
+LIMITS: dict[str, Any] = {
     "eps": 1.0,
     "delta": 1e-6,
     "gamma": 0.0,
     "tracking_delta": 0.0,
-    "recognition": 0.01,
-    "crowd_eps": 1.0,
-    "crowd_delta": 1e-6,
+    "every_round": False,
+    "turns_a_year": 4,
 }
 """What a policy limits, all campaigns together, and the cautious limits. Each may be lowered at any time."""
-
-_ADDED = ("recognition", "crowd_eps", "crowd_delta")
-"""The limits that stored policies of earlier versions do not have."""
+_OTHERS = ("every_round", "turns_a_year")
+"""The limits that are no real numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The limits for all answers to all campaigns: (eps, delta)-private and (gamma, tracking_delta)-untrackable.
 
-    `recognition` limits attendance, that is, which rounds a person answers and from where: an observer of two
-    places recognises the person among 1,000 with at most this probability. A guess has 0.001. A client answers a
-    round only once, so one person is never seen at two places in the same round, while two people often are.
-    Clients that answer every round are recognised by that within ten rounds, whatever their reports say. So the
-    default, ten times the chance of a guess, refuses campaigns that are answered in every one of more than three
-    rounds.
-
     `eps` and `delta` are about an observer who knows which reports are the person's: relay and collector together,
-    or the collector if there is no relay. `crowd_eps` and `crowd_delta` are about one who sees the reports of
-    everybody and does not know who sent which: the collector, if the relay does not work with it. Campaigns that
-    are answered without a relay count for both.
+    or the collector if there is no relay.
+
+    `every_round` allows campaigns in which everybody answers every round. Whatever their reports say, attendance
+    then gives people away: a client is never seen at two places in the same round, while two people often are. An
+    observer of two places recognises a person by that within about ten rounds.
+
+    `turns_a_year` is how many campaigns with turns may begin within a year. One turn lets an observer of two places
+    find a person among N with probability 2/N at most. Each further one rules out more people: 2^c/N after c
+    campaigns is the strongest attack that is known, and no bound is.
 
     `relays` are the addresses of relays that the person trusts not to work with any collector. Campaigns that rely
     on a crowd are answered through the first of them that is not the collector itself, and never without one.
@@ -49,32 +45,27 @@ class Policy:
     """
 
     eps: float
-    delta: float
+    delta: float = LIMITS["delta"]
     gamma: float = LIMITS["gamma"]
     tracking_delta: float = LIMITS["tracking_delta"]
-    recognition: float = LIMITS["recognition"]
-    crowd_eps: float = LIMITS["crowd_eps"]
-    crowd_delta: float = LIMITS["crowd_delta"]
+    every_round: bool = False
+    turns_a_year: int = 4
     relays: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.every_round, bool):
+            raise TypeError(f"every_round must be True or False, not {type(self.every_round).__name__}")
         checks.settle(
             self,
             eps=checks.positive("eps", self.eps),
             delta=checks.probability("delta", self.delta),
             gamma=checks.non_negative("gamma", self.gamma),
             tracking_delta=checks.probability("tracking_delta", self.tracking_delta),
-            recognition=checks.probability("recognition", self.recognition),
-            crowd_eps=checks.positive("crowd_eps", self.crowd_eps),
-            crowd_delta=checks.probability("crowd_delta", self.crowd_delta),
+            turns_a_year=checks.integer("turns_a_year", self.turns_a_year, low=0),
             relays=tuple(dict.fromkeys(_checked_relay(relay) for relay in self.relays)),
             pins=tuple(sorted({check_id(pin) for pin in self.pins})),
         )
-        if self.recognition < 1 / AMONG:
-            raise ValueError(
-                f"recognition must be at least {1 / AMONG:g}, the chance of a guess, got {self.recognition}"
-            )
 
     def check_not_above(self, stored: "Policy") -> None:
         """Refuse to be used in place of a stored policy that allows less."""
@@ -83,7 +74,7 @@ class Policy:
         if above or relays:
             more = [f"{name} {getattr(self, name)!r} instead of {getattr(stored, name)!r}" for name in above]
             more += [f"the relay {relay}" for relay in relays]
-            options = [f"--{name.replace('_', '-')} {getattr(self, name)!r}" for name in above]
+            options = [_option(name, getattr(self, name)) for name in above]
             options += [f"--relay {relay}" for relay in (*stored.relays, *relays) if relays]
             raise PolicyRaised(
                 f"this would allow more than the policy stored in this folder: {', '.join(more)}; nothing was "
@@ -97,10 +88,20 @@ class Policy:
 
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> "Policy":
-        """The policy that has these limits, and no pins. Limits that earlier versions did not have are cautious."""
-        given: dict[str, Any] = {**{name: LIMITS[name] for name in _ADDED}, **content}
-        limits: dict[str, Any] = {name: float(given[name]) for name in LIMITS}
-        return Policy(**limits, relays=tuple(given.get("relays", ())))
+        """The policy that has these limits, and no pins."""
+        numbers: dict[str, Any] = {name: float(content[name]) for name in LIMITS if name not in _OTHERS}
+        others = {name: content[name] for name in _OTHERS}
+        return Policy(**numbers, **others, relays=tuple(content["relays"]))
+
+    def check_every_round(self, campaign: Campaign) -> None:
+        """Raise `CampaignRefused` if everybody answers every round, and this is not allowed."""
+        if campaign.turns is None and not self.every_round:
+            raise CampaignRefused(
+                "in this campaign everybody answers every round, and that gives people away whatever the reports "
+                "say: somebody who sees two places, such as a home and an office, notices within about ten rounds "
+                "who is never at both in the same round. Campaigns with turns do not have this weakness. If you "
+                "mean it: `untrackable policy set --every-round`"
+            )
 
     def check_relayed(self, campaign: Campaign) -> None:
         """Raise `CampaignRefused` if a campaign relies on a crowd and no relay is named."""
@@ -132,3 +133,9 @@ def _checked_relay(relay: object) -> str:
         raise TypeError(f"relays must be addresses as texts, not {type(relay).__name__}")
     WebAddress.parse("relay", relay)
     return relay
+
+
+def _option(name: str, limit: object) -> str:
+    """The option of `untrackable policy set` that allows a limit."""
+    option = f"--{name.replace('_', '-')}"
+    return option if limit is True else f"{option} {limit!r}"

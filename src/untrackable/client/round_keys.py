@@ -1,18 +1,19 @@
 """A key for every round. Each is made from the one before, which the client then forgets.
 
-Everything random about a round (whether it is answered, and the report's time of sending, nonce and noise) is
-drawn from its key. So a client that was killed, or put back to an earlier state, makes the same bytes for a round
-again, or leaves it out again. And a key that somebody finds later reveals nothing about earlier reports. If the
-answer changes, fresh randomness is added, so the bytes are others. The coin and the time of sending do not use it,
-because they must not reveal the change.
+Everything random about a round (the report's time of sending, nonce and noise) is drawn from its key. So a client
+that was killed, or put back to an earlier state, makes the same bytes for a round again. And a key that somebody
+finds later reveals nothing about earlier reports. If the answer changes, fresh randomness is added, so the bytes
+are others. The time of sending does not use it, because it must not reveal the change.
+
+With turns there is one round only, and one key. Which round it is follows from the key, too.
 """
 
 import hashlib
 import hmac
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from untrackable.mechanisms.entropy import Entropy, below, word
+from untrackable.theory.turns import Turns
 
 SIZE = 32
 _NEXT = b"untrackable/next"
@@ -39,9 +40,15 @@ class Ratchet:
         """Bytes for one purpose: HMAC-SHA-256(key, purpose ‖ counter in 8 bytes ‖ fresh) for counter 0, 1, …"""
         return self._drawn(purpose, self.fresh)
 
-    def answers(self, participation: Fraction) -> bool:
-        """Toss the round's secret coin: True with exactly this probability. It depends on the key alone."""
-        return below(participation.denominator, self._drawn("coin", b"")) < participation.numerator
+    def turn(self, turns: Turns) -> int | None:
+        """The round of the turn, uniform over all rounds; None if there is none. It depends on the key alone.
+
+        Two numbers are drawn: one says whether there is a turn, with probability `share`, the other which round.
+        """
+        source = self._drawn("turn", b"")
+        has_one = below(turns.share.denominator, source) < turns.share.numerator
+        round = 1 + below(turns.rounds, source)
+        return round if has_one else None
 
     def moment(self) -> float:
         """The position of the sending time in the round, from 0 to 1. It depends on the key alone."""

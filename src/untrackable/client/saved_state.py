@@ -11,7 +11,7 @@ from untrackable.mechanisms.entropy import Entropy
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 
-VERSION = 2
+VERSION = 1
 _NAME = 16
 
 
@@ -41,11 +41,20 @@ class State:
     prepared: PreparedReport | None = None
 
     @staticmethod
-    def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State":
-        """A new state for rounds from `first` on. Its name takes entropy first, then key and mechanism."""
+    def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State | None":
+        """A new state for rounds from `first` on; with turns, for a single round, or none if it comes earlier.
+
+        Its name takes entropy first, then key and mechanism. The turn follows from the key.
+        """
         name, key = source(_NAME).hex(), source(SIZE)
+        ratchet = Ratchet(key, first)
+        if campaign.turns is not None:
+            turn = ratchet.turn(campaign.turns)
+            if turn is None or turn < first:
+                return None
+            ratchet = Ratchet(key, turn)
         kept = _framed(campaign, campaign.mechanism.new_state(value, source))
-        return State(name, value, ((value, kept),), Ratchet(key, first))
+        return State(name, value, ((value, kept),), ratchet)
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
         """The state with another value from now on.

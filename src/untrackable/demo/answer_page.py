@@ -1,37 +1,59 @@
-"""A page on which one answers with the client for web pages, and sees one's own reports go out.
+"""A page on which one answers with the client for web pages, and sees one's own report go out.
 
-It is served from an origin of its own, as the page of an application would be.
+It is served from an origin of its own, as the page of an application would be. A campaign begins when the page is
+opened and none is running, so that all of it can be watched.
 """
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 
 from untrackable import strict_json
 from untrackable.collector.http import browser_client
+from untrackable.demo.visitor_question import visitor_campaign
 from untrackable.display.campaign_words import guarantee_sentence
 from untrackable.display.page_shell import page_template
 from untrackable.protocol.campaign import Campaign
 
+_TIMES = 4
+"""A visitor's budget is enough for this many campaigns, one after the other."""
+
 
 @contextmanager
-def answer_page(campaign: Campaign, server: str) -> Iterator[str]:
-    """The address of the page, which is served until the block ends."""
-    files = _files(campaign, server)
+def answer_page(
+    server: str, publish: Callable[[Campaign], object], begun: Callable[[float], Campaign] = visitor_campaign
+) -> Iterator[str]:
+    """The address of the page, which is served until the block ends.
+
+    `begun` makes a campaign that begins at a time, and `publish` gives it to the collector at the address `server`.
+    """
+    files, asked, one_by_one = _files(), list[Campaign](), threading.Lock()
     policy = (
         f"default-src 'none'; script-src 'self' {server}; style-src 'self'; img-src data:; connect-src {server}; "
         "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
     )
 
+    def running() -> Campaign:
+        now = time.time()
+        with one_by_one:
+            if not asked or now >= (asked[-1].ends or 0):
+                asked.append(begun(now))
+                publish(asked[-1])
+            return asked[-1]
+
     class Application(BaseHTTPRequestHandler):
         """Serves the few files of the page."""
 
         def do_GET(self) -> None:
-            """One of the files, or nothing."""
+            """The page, one of its files, or nothing."""
+            known = self.path == "/" or self.path in files
             kind, content = files.get(self.path, ("text/plain", b"There is nothing at this address."))
-            self.send_response(200 if self.path in files else 404)
+            if self.path == "/":
+                kind, content = "text/html", _page(running(), server).encode()
+            self.send_response(200 if known else 404)
             headers = {
                 "content-type": f"{kind}; charset=utf-8",
                 "content-length": str(len(content)),
@@ -59,22 +81,18 @@ def answer_page(campaign: Campaign, server: str) -> Iterator[str]:
         thread.join()
 
 
-def _files(campaign: Campaign, server: str) -> dict[str, tuple[str, bytes]]:
-    """The kind and the content of each file, by its path."""
+def _page(campaign: Campaign, server: str) -> str:
     name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
-    declared = campaign.guarantee
     settings = {
         "server": server,
         "campaign": campaign.id,
         "file": f"{server}/client/{name}",
-        "policy": {
-            "eps": declared.eps,
-            "delta": declared.delta,
-            "recognition": declared.recognition,
-            "crowd_eps": declared.eps,
-        },
+        "policy": {"eps": _TIMES * campaign.guarantee.eps},
+        "first_round": campaign.first_round,
+        "round_seconds": campaign.round_seconds,
+        "rounds": campaign.rounds,
     }
-    page = page_template("untrackable.demo", "answer_page.html").render(
+    return page_template("untrackable.demo", "answer_page.html").render(
         campaign=campaign,
         choices=campaign.encoding.to_json()["names"],
         file=settings["file"],
@@ -83,17 +101,13 @@ def _files(campaign: Campaign, server: str) -> dict[str, tuple[str, bytes]]:
         server=server,
         settings=strict_json.write(settings),
     )
+
+
+def _files() -> dict[str, tuple[str, bytes]]:
+    """The kind and the content of each file beside the page, by its path."""
     folder = resources.files("untrackable")
-    style = [
-        (folder / path).read_bytes()
-        for path in (
-            "display/page_theme.css",
-            "collector/dashboard/static/dashboard.css",
-            "demo/answer_page.css",
-        )
-    ]
+    styles = ("display/page_theme.css", "collector/dashboard/static/dashboard.css", "demo/answer_page.css")
     return {
-        "/": ("text/html", page.encode()),
         "/answer_page.js": ("text/javascript", (folder / "demo" / "answer_page.js").read_bytes()),
-        "/style.css": ("text/css", b"".join(style)),
+        "/style.css": ("text/css", b"".join((folder / path).read_bytes() for path in styles)),
     }

@@ -3,100 +3,135 @@
 import numpy as np
 
 from untrackable.auditing.confidence import Matched
-from untrackable.demo.demo_run import DemoResult
-from untrackable.demo.homepage_question import DAYS, ROUNDS, recognised_if_kept
+from untrackable.demo.demo_run import DemoResult, Learned
+from untrackable.demo.homepage_question import HOMEPAGES, JOINED, LEFT, WEEKS
 from untrackable.demo.observer import LINKED
-from untrackable.display.figure_style import AMBER, BLUE, INK, plain_axes
-from untrackable.display.percentages import percent
+from untrackable.display.figure_style import AMBER, BLUE, FAINT, INK, plain_axes, shares_on
 from untrackable.display.picture import Picture
 from untrackable.extras import extra
+from untrackable.theory.turns import recognition_upper
 
 with extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MultipleLocator
 
-_LEFT = 0.05
-"""The left end of the axis of shares, in percent: below that of a guess."""
+_LEAST = 0.0005
+"""The left end of the axis of matched people: below that of a guess."""
 
 
 def demo_picture(outcome: DemoResult) -> Picture:
-    """The estimates above, and the shares of people who were followed below; as narrow as a phone needs it."""
-    figure = Figure(figsize=(6.2, 8.6), layout="constrained")
-    upper, lower = figure.subplots(2, 1)
-    _learned(upper, outcome)
-    _followed(lower, outcome)
-    words = f"What the collector learns about {outcome.people:,} people, and how well an observer follows them"
-    return Picture(figure, words)
-
-
-def _learned(axes: Axes, outcome: DemoResult) -> None:
-    """The estimates of both ways of asking, beside each other, and the truth."""
-    places = np.arange(len(outcome.shown))
-    ways = (
-        (-0.16, AMBER, "alone: nobody is trusted", outcome.alone),
-        (0.16, BLUE, "in a crowd: the relay is trusted", outcome.crowd),
+    """The development, the year, and the shares of people who were followed; as narrow as a phone needs it."""
+    figure = Figure(figsize=(6.2, 10.2), layout="constrained")
+    development, year, followed = figure.subplots(3, 1, height_ratios=(1.1, 1.1, 0.8))
+    _development(development, outcome)
+    _year(year, outcome)
+    _followed(followed, outcome)
+    people = outcome.directly.people
+    return Picture(
+        figure, f"What a collector learns about {people:,} people, and how well an observer follows them"
     )
-    for aside, color, name, collected in ways:
-        rows = [collected.values[value] for value in outcome.shown]
-        lower, upper = (np.array([row[name] for row in rows]) for name in ("lower", "upper"))
-        told = [row["tells"] for row in rows]
-        # A share that is not told has its interval only.
-        value = np.array([row["frequency"] if row["tells"] else row["lower"] for row in rows])
-        beyond = np.maximum(0, [value - lower, upper - value])
-        axes.errorbar(places + aside, value, yerr=beyond, fmt="none", color=color, capsize=2)
-        axes.plot((places + aside)[told], value[told], ".", color=color, label=name)
-    axes.plot(places, outcome.truth[outcome.shown], "_", ms=13, mew=1.6, color=INK, label="truth", zorder=1)
-    labels = [outcome.crowd.values[value]["label"] for value in outcome.shown]
-    axes.set_xticks(places, labels, rotation=45, ha="right")
-    level = f"{1 - outcome.alone.beta:.0%}"
-    axes.set(ylabel="share of people", title=f"What the collector learns in {DAYS} days (bars: {level}, upper)")
-    axes.legend(frameon=False, fontsize=9)
+
+
+def _development(axes: Axes, outcome: DemoResult) -> None:
+    """Two homepages over the year: the truth, and the estimates of weeks and quarters."""
+    weeks = np.arange(1, WEEKS + 1)
+    for value, color in ((LEFT, AMBER), (JOINED, BLUE)):
+        truth = [learned.truth[value] for learned in outcome.weeks]
+        guessed = [learned.values[value]["unclamped"] for learned in outcome.weeks]
+        axes.plot(weeks, guessed, ".", ms=4, alpha=0.55, color=color)
+        axes.plot(weeks, truth, color=color, lw=1.6)
+        axes.annotate(
+            HOMEPAGES[value],
+            (WEEKS, truth[-1]),
+            xytext=(4, 0),
+            textcoords="offset points",
+            color=color,
+            va="center",
+        )
+        for learned in outcome.quarters:
+            _bar(axes, (learned.first + learned.last) / 2 + (0.4 if value == LEFT else -0.4), learned, value, color)
+    axes.plot([], [], color=INK, lw=1.6, label="truth")
+    axes.plot([], [], ".", ms=4, color=INK, label="estimate of a week")
+    axes.errorbar([], [], yerr=[], fmt="o", ms=4, color=INK, capsize=3, label="of a quarter")
+    _title(axes, f"{outcome.directly.people:,} people answer once each, over a year")
+    axes.set(xlabel="week", ylabel="share of people", ylim=(0, 0.31), xlim=(0, WEEKS + 6))
+    axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper center", columnspacing=1.4, handlelength=1.4)
+    _in_percent(axes)
     plain_axes(axes)
+
+
+def _year(axes: Axes, outcome: DemoResult) -> None:
+    """The estimates of all weeks together, beside those that fewer people give, and the truth."""
+    truth = outcome.directly.spans["year"].truth
+    order = np.argsort(-truth, kind="stable")
+    for aside, color, collected in ((-0.17, BLUE, outcome.directly), (0.17, FAINT, outcome.few)):
+        for place, value in enumerate(order):
+            name = f"{collected.people:,} people" if place == 0 else None
+            _bar(axes, place + aside, collected.spans["year"], value, color, name)
+    axes.plot(range(len(order)), truth[order], "_", ms=13, mew=1.6, color=INK, label="truth", zorder=1)
+    axes.set_xticks(range(len(order)), [HOMEPAGES[value] for value in order], rotation=45, ha="right")
+    _title(axes, f"All {WEEKS} weeks together")
+    axes.set(ylabel="share of people", ylim=(0, None))
+    axes.set_xlabel(
+        f"bars, also above: {100 * (1 - outcome.few.spans['year'].beta):g} % for all 16 at once (upper)"
+    )
+    axes.legend(frameon=False, fontsize=9)
+    _in_percent(axes)
+    plain_axes(axes, "y")
+
+
+def _title(axes: Axes, words: str) -> None:
+    axes.set_title(words, loc="left", fontsize=11, fontweight="bold")
+
+
+def _in_percent(axes: Axes) -> None:
+    axes.yaxis.set_major_locator(MultipleLocator(0.05))
+    shares_on(axes, "y")
+
+
+def _bar(axes: Axes, place: float, learned: Learned, value: int, color: str, name: str | None = None) -> None:
+    """An estimate and its interval."""
+    row = learned.values[value]
+    middle = min(max(row["unclamped"], row["lower"]), row["upper"])
+    beyond = [[middle - row["lower"]], [row["upper"] - middle]]
+    axes.errorbar([place], [middle], yerr=beyond, fmt="o", ms=4, color=color, capsize=3, label=name)
 
 
 def _followed(axes: Axes, outcome: DemoResult) -> None:
     """The shares of people who were matched, one row for each kind of client."""
     rows = len(outcome.followed)
-    for row, followed in enumerate(outcome.followed):
-        for lift, color, name, matched in (
-            (0.13, AMBER, "by their reports", followed.by_reports),
-            (-0.13, BLUE, "by attendance alone", followed.by_attendance),
-        ):
-            _mark(axes, rows - 1 - row + lift, matched, color, name if row == 0 else None)
-    axes.axvline(100 / LINKED, color=INK, lw=1, ls=":", label="a guess")
-    axes.set_yticks(range(rows), [followed.name.replace(", ", ",\n") for followed in reversed(outcome.followed)])
-    axes.set(
-        xscale="log",
-        xlim=(_LEFT, 350),
-        ylim=(-0.5, rows - 0.4),
-        title="Can people be followed?",
+    for row, (_, by_reports, by_attendance) in enumerate(outcome.followed):
+        height = rows - 1 - row
+        if by_reports is not None:
+            _mark(axes, height + 0.15, by_reports, AMBER, "by their reports" if row == 0 else None)
+        _mark(axes, height - 0.15, by_attendance, BLUE, "by attendance" if row == 0 else None)
+    axes.axvline(1 / LINKED, color=INK, lw=1, ls=":", label="a guess")
+    axes.set_yticks(range(rows), [name.replace(", ", ",\n") for name, *_ in reversed(outcome.followed)])
+    axes.set(xscale="log", xlim=(_LEAST, 3), ylim=(-0.5, rows - 0.4))
+    _title(axes, "Who is recognised between home and work?")
+    axes.set_xlabel(
+        f"share of {LINKED:,} people who are matched in {WEEKS} weeks (sampled; bars: 95 %)\n"
+        f"one turn: at most {100 * recognition_upper(LINKED):g} % (upper), however people move"
     )
-    caption = f"matched between home and work, among {LINKED:,}, in {ROUNDS} days (sampled)"
-    axes.set_xlabel(f"{caption}\n{_model()}", loc="right", fontsize=9)
-    axes.set_xticks([0.1, 1, 10, 100], ["0.1 %", "1 %", "10 %", "100 %"])
+    axes.set_xticks([0.001, 0.01, 0.1, 1])
+    shares_on(axes, "x")
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.2))
-    plain_axes(axes)
-
-
-def _model() -> str:
-    """The model under which attendance hides people, and what other models give."""
-    week, month = (percent(recognised_if_kept(days), "up") for days in (7, 30))
-    return (
-        "Deck, one day in twenty: if places are independent from day to day;\n"
-        f"if they are kept for a week, at most {week}, for a month, {month} (upper)"
-    )
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    plain_axes(axes, "x")
 
 
 def _mark(axes: Axes, height: float, matched: Matched, color: str, name: str | None) -> None:
-    shares = [max(_LEFT, 100 * share) for share in (matched.sampled, matched.lower, matched.upper)]
-    beyond = [[shares[0] - shares[1]], [shares[2] - shares[0]]]
-    axes.errorbar(shares[:1], [height], xerr=beyond, fmt="o", color=color, capsize=2, label=name)
-    axes.text(
-        shares[2] * 1.25,
-        height,
-        f"{100 * matched.sampled:.2g} %" if matched.sampled < 0.1 else f"{100 * matched.sampled:.3g} %",
+    middle, lower, upper = (max(_LEAST, share) for share in (matched.sampled, matched.lower, matched.upper))
+    axes.errorbar(
+        [middle],
+        [height],
+        xerr=[[middle - lower], [upper - middle]],
+        fmt="o",
+        ms=5,
         color=color,
-        fontsize=9,
-        va="center",
+        capsize=3,
+        label=name,
     )
+    words = f"{100 * matched.sampled:.{2 if matched.sampled < 0.1 else 3}g} %"
+    axes.text(upper * 1.25, height, words, color=color, fontsize=9, va="center")

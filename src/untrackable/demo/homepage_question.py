@@ -1,95 +1,100 @@
-"""The question of the demonstration, "which of 1,024 homepages is yours?", and the people who answer it."""
+"""The question of the demonstration, "which of 16 homepages is yours?", and the people who answer it."""
 
 import dataclasses
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.accounting.crowd_deck import alone_eps, crowd_deck
 from untrackable.encodings.categories import Categories
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
-from untrackable.theory.attendance import Attendance
-from untrackable.theory.crowd_counts import MARGIN, counted_crowd
+from untrackable.theory.crowd_counts import MARGIN, fewest_likely_reports
+from untrackable.theory.turns import Turns
 
-DAYS = 30
-"""The demonstration collects this many rounds, one a day."""
-ROUNDS = 365
-"""The campaign has this many rounds."""
+WEEKS, QUARTER = 52, 13
+"""The rounds of the campaign, one a week, and how many of them are a quarter of a year."""
+EPS = 2.0
+"""Whatever is sent changes the odds between two answers by a factor of at most e² ≈ 7.4, for ever. With eps = 4 it
+would be 55: intervals would be half as wide, but that is not what one would choose for one's own family."""
 DELTA = 1e-6
-CROWD_EPS = 1.0
-"""The eps of the campaign in a crowd, for an observer who does not know who sent which report."""
-PARTICIPATION = Fraction(1, 20)
-"""The probability with which a client answers on a day."""
-RECOGNITION = 0.002
-"""The campaign declares that people are recognised among 1,000 with at most this probability."""
-HOME_AND_WORK = (Fraction(4, 5), Fraction(1, 5))
-"""The share of days on which the people whom the observer follows answer from home, and from work."""
-EVERY_DAY = Attendance(Fraction(1), HOME_AND_WORK)
-ONE_IN_TWENTY = Attendance(PARTICIPATION, HOME_AND_WORK)
-_DAY = 86_400
-_SHARE = 0.1
-"""The deck for the crowd has the smallest error for a homepage of this share of people."""
-_POPULAR = (
+TENTH = 10
+"""The same question is also asked of one person in this many."""
+HOMEPAGES = (
     "news", "mail", "search", "video", "social", "maps", "weather", "shop",
     "wiki", "games", "bank", "travel", "sport", "music", "school", "blank",
 )  # fmt: skip
-HOMEPAGES = (*_POPULAR, *(f"site {i}" for i in range(len(_POPULAR), 1024)))
+LEFT, JOINED = 0, 3
+"""Half of the people with the first homepage change to the other, in the second or the third quarter."""
+_WEEK = 7 * 86_400
 
 
-def paper_rappor() -> Rappor:
-    """RAPPOR with the paper's parameters, for comparison."""
-    return Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
+def report() -> Fresh:
+    """The one report that a person ever sends."""
+    return Fresh(NoisyInnerProduct(bits=(len(HOMEPAGES) - 1).bit_length(), eps=EPS))
 
 
-def homepage_deck() -> Deck:
-    """A deck for all rounds, as private for ever as RAPPOR."""
-    bits, eps = (len(HOMEPAGES) - 1).bit_length(), paper_rappor().privacy().pure()
-    return Deck.for_budget(bits=bits, slots=ROUNDS, eps=eps, delta=DELTA, participation=PARTICIPATION)
-
-
-def homepage_campaign(now: float) -> Campaign:
-    """A daily question with a deck as private as RAPPOR, answered by chance. Its first `DAYS` rounds are over."""
-    encoding = Categories(names=HOMEPAGES, unknown="error")
-    eps = paper_rappor().privacy().pure()
+def homepage_campaign(now: float, question: str = "Which homepage is yours?") -> Campaign:
+    """A weekly question that each person answers once. All of its rounds are over."""
     return Campaign(
-        question="Which homepage is yours?",
-        encoding=encoding,
-        mechanism=homepage_deck(),
-        first_round=(int(now) // _DAY - DAYS) * _DAY,
-        round_seconds=_DAY,
-        rounds=ROUNDS,
-        guarantee=Guarantee(
-            eps=eps, delta=DELTA, values="any", gamma=0.0, tracking_delta=0.0, recognition=RECOGNITION
-        ),
-        attendance=Attendance(PARTICIPATION),
+        question=question,
+        encoding=Categories(names=HOMEPAGES, unknown="error"),
+        mechanism=report(),
+        first_round=(int(now) // _WEEK - WEEKS) * _WEEK,
+        round_seconds=_WEEK,
+        rounds=WEEKS,
+        guarantee=Guarantee(eps=EPS),
+        turns=Turns(rounds=WEEKS),
     )
 
 
 def promised_crowd(people: int) -> CrowdGuarantee:
-    """What the campaign in a crowd promises if so many people are asked. Few rounds have too few reports for it."""
-    return CrowdGuarantee(eps=CROWD_EPS, delta=DELTA, people=max(2, counted_crowd(people, PARTICIPATION, MARGIN)))
+    """What a collector learns at most that does not know who sent which of a week's reports (upper).
+
+    The crowd that is promised is the smallest that is likely; few weeks have fewer reports.
+    """
+    reports = max(2, fewest_likely_reports(people, Fraction(1, WEEKS) * (1 - MARGIN)))
+    eps = report().crowd(people=reports, reports=1).gamma(DELTA).upper
+    return CrowdGuarantee(eps=eps, delta=DELTA, reports=reports)
 
 
-def crowd_campaign(now: float, crowd: CrowdGuarantee, gateway: Gateway) -> Campaign:
-    """The same question in a crowd: more private than before if nobody knows who sent which report."""
-    alone = homepage_campaign(now)
-    bits = (len(HOMEPAGES) - 1).bit_length()
-    deck = crowd_deck(bits=bits, rounds=ROUNDS, crowd=crowd, participation=PARTICIPATION, share=_SHARE)
-    eps = alone_eps(deck, rounds=ROUNDS, delta=DELTA, participation=PARTICIPATION)
-    guarantee = dataclasses.replace(alone.guarantee, eps=eps, crowd=crowd)
-    return dataclasses.replace(alone, mechanism=deck, guarantee=guarantee, gateway=gateway)
+def relayed_campaign(now: float, people: int, gateway: Gateway) -> Campaign:
+    """The same question through a relay."""
+    guarantee = Guarantee(eps=EPS, crowd=promised_crowd(people))
+    return dataclasses.replace(homepage_campaign(now), guarantee=guarantee, gateway=gateway)
 
 
-def recognised_if_kept(days: int) -> float:
-    """How well the campaign's people are recognised among 1,000, if places are kept for so many days (upper)."""
-    return Attendance(PARTICIPATION).with_persistence(days).recognition(ROUNDS).upper
+class Population(NamedTuple):
+    """Everybody's homepage before and after the week in which they change it. Most never do."""
 
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    week: NDArray[np.int64]
 
-def population(people: int, seed: int) -> NDArray[np.int64]:
-    """The homepages of simulated people. A few homepages are popular."""
-    weights = np.arange(1.0, len(HOMEPAGES) + 1) ** -1.3
-    return np.random.default_rng([seed, 1, people]).choice(len(HOMEPAGES), size=people, p=weights / weights.sum())
+    @staticmethod
+    def of(people: int, seed: int) -> "Population":
+        """A few homepages are popular, and one of them becomes less so."""
+        rng = np.random.default_rng([seed, 1, people])
+        weights = np.arange(1.0, len(HOMEPAGES) + 1) ** -0.8
+        before = rng.choice(len(HOMEPAGES), size=people, p=weights / weights.sum())
+        changes = (before == LEFT) & (rng.random(people) < 0.5)
+        week = rng.integers(QUARTER + 1, 3 * QUARTER, size=people, endpoint=True)
+        return Population(before, np.where(changes, JOINED, before), np.where(changes, week, WEEKS + 1))
+
+    def part(self, which: slice) -> "Population":
+        """Some of the people."""
+        return Population(*(each[which] for each in self))
+
+    def at(self, week: int) -> NDArray[np.int64]:
+        """Everybody's homepage in a week."""
+        return np.where(week < self.week, self.before, self.after)
+
+    def shares(self) -> NDArray[np.float64]:
+        """The true share of each homepage (column) in each week (row)."""
+        size = len(HOMEPAGES)
+        return np.array([np.bincount(self.at(week), minlength=size) for week in range(1, WEEKS + 1)]) / len(
+            self.before
+        )

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +19,7 @@ from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
 from untrackable.client.sealed_post import AUTHORITY
 from untrackable.collector.http.report_upload import GATEWAY
-from untrackable.demo.homepage_question import DAYS, HOMEPAGES
+from untrackable.demo.homepage_question import HOMEPAGES, WEEKS, Population
 from untrackable.mechanisms.simulated_batches import Batch
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
 from untrackable.oblivious.key_config import KeyConfig
@@ -46,26 +46,25 @@ class ClientTask:
     server: str
     relays: tuple[str, ...]
     folders: tuple[Path, ...]
-    homepages: tuple[str, ...]
+    people: Population
 
 
 def run_clients(
-    campaign: Campaign, server: str, relays: tuple[str, ...], folder: Path, values: Sequence[int], show: ShowShare
+    campaign: Campaign, server: str, relays: tuple[str, ...], folder: Path, people: Population, show: ShowShare
 ) -> int:
-    """Everyone joins before the first day, and answers on the days that their coin says.
+    """Everyone joins before the first week, and answers in the week that their device draws.
 
     Reports that rely on a crowd go through a relay. Returns the number of accepted reports.
     """
-    document = campaign.to_bytes()
     tasks = [
         ClientTask(
-            document,
+            campaign.to_bytes(),
             server,
             relays,
-            tuple(folder / str(i) for i in range(start, min(start + _CLIENTS_PER_TASK, len(values)))),
-            tuple(HOMEPAGES[value] for value in values[start : start + _CLIENTS_PER_TASK]),
+            tuple(folder / str(i) for i in range(start, min(start + _CLIENTS_PER_TASK, len(people.before)))),
+            people.part(slice(start, start + _CLIENTS_PER_TASK)),
         )
-        for start in range(0, len(values), _CLIENTS_PER_TASK)
+        for start in range(0, len(people.before), _CLIENTS_PER_TASK)
     ]
     accepted = 0
     # Workers mostly wait for the disk and the collector, so there are more of them than cores.
@@ -81,18 +80,18 @@ def run_clients(
 
 def _run_task(task: ClientTask) -> int:
     campaign = _campaign(task.document)
-    declared = campaign.guarantee
-    crowd_eps = declared.eps if declared.crowd is None else declared.crowd.eps
-    policy = Policy(
-        eps=declared.eps, delta=declared.delta, crowd_eps=crowd_eps, relays=task.relays, pins=(campaign.id,)
-    )
+    policy = Policy(eps=campaign.guarantee.eps, relays=task.relays, pins=(campaign.id,))
     accepted = 0
-    for folder, homepage in zip(task.folders, task.homepages, strict=True):
+    for folder, before, after, week in zip(task.folders, *task.people, strict=True):
         folder.mkdir(mode=0o700)
         today = campaign.first_round - 1.0
         client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
-        client.answer(homepage)
-        while (due := client.due(today)) is not None and due < campaign.begins(DAYS + 1):
+        client.answer(HOMEPAGES[before])
+        due = client.due(today)
+        if week <= WEEKS and due is not None and due >= campaign.begins(week):
+            today = campaign.begins(week)
+            client.answer(HOMEPAGES[after])
+        if due is not None:
             today = due
             accepted += client.send(task.server) is Outcome.ACCEPTED
     return accepted
@@ -103,26 +102,26 @@ def _campaign(document: bytes) -> Campaign:
     return Campaign.from_bytes(document)
 
 
-def send_simulated(campaign: Campaign, server: str, values: NDArray[np.int64], seed: int, show: ShowShare) -> int:
+def send_simulated(campaign: Campaign, server: str, people: Population, seed: int, show: ShowShare) -> int:
     """Send the reports of many simulated people, many at once. Returns the number of accepted reports.
 
-    The mechanism's rounds are independent, so each day is simulated for those alone who answer on it.
+    Each draws a turn, as a client does. Only the report of this one week is simulated.
     """
     layout = wire.of(campaign.mechanism)
-    rng = np.random.default_rng([seed, 2, len(values)])
+    turns = np.random.default_rng([seed, 2, len(people.before)]).integers(1, WEEKS + 1, size=len(people.before))
     sent = 0
-    for day in range(1, DAYS + 1):
-        answering = values[rng.random(len(values)) < float(campaign.participation)]
-        for reports in _batches(campaign.mechanism.simulate(answering, rounds=[day], seed=(seed << 16) + day)):
+    for week in range(1, WEEKS + 1):
+        answering = people.at(week)[turns == week]
+        for reports in _batches(campaign.mechanism.simulate(answering, rounds=[week], seed=(seed << 16) + week)):
             nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
-            body = layout.encode_many(round=day, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
-            _post(campaign, server, day, body)
+            body = layout.encode_many(round=week, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
+            _post(campaign, server, week, body)
             sent += len(reports)
-        show(day / DAYS)
+        show(week / WEEKS)
     return sent
 
 
-def _post(campaign: Campaign, server: str, day: int, body: bytes) -> None:
+def _post(campaign: Campaign, server: str, week: int, body: bytes) -> None:
     """Send reports to the collector: sealed, if they rely on a crowd."""
     path, kind = f"/campaigns/{campaign.id}/reports", "application/octet-stream"
     if campaign.gateway is None:
@@ -132,7 +131,7 @@ def _post(campaign: Campaign, server: str, day: int, body: bytes) -> None:
 
     fields = ((b"content-type", kind.encode()),)
     inner = BinaryRequest(b"POST", b"https", AUTHORITY, path.encode(), fields, body).to_bytes()
-    key = KeyConfig.from_bytes(campaign.gateway.keys_from(day)[0].config)
+    key = KeyConfig.from_bytes(campaign.gateway.keys_from(week)[0].config)
     sealed = sealing.seal_request(key, inner, length=len(inner))
     answer = request(server, "POST", GATEWAY, sealed.body, sealing.REQUEST_MEDIA_TYPE)
     status = BinaryResponse.from_bytes(sealed.open_answer(answer)).status

@@ -39,11 +39,15 @@ class LevelEstimates:
 
 
 class StringEstimate(NamedTuple):
-    """The frequency of one string, its standard error (estimated), and s in its radius s·√(ln(2/β)/2)."""
+    """The frequency of one string from n reports, its standard error by noise (estimated), and s in its radius.
+
+    The radius is s·√(ln(2/β)/2).
+    """
 
     frequency: float
     standard_error: float
     deviation: float
+    n: int
 
 
 def fitted_frequencies(levels: LevelEstimates, entries: FloatArray, places: NDArray[np.int64]) -> FloatArray:
@@ -80,7 +84,7 @@ def string_estimate(
     mean = math.fsum(estimate.n / total * entries[i, places[i]] / levels.shares[i] for i, estimate in found)
     variance = math.fsum((e.n / total * correction * e.standard_error[places[i]]) ** 2 for i, e in found)
     square = math.fsum((e.n / total * correction * e.span[places[i]]) ** 2 / e.n for i, e in found)
-    return StringEstimate(mean, math.sqrt(variance), math.sqrt(square))
+    return StringEstimate(mean, math.sqrt(variance), math.sqrt(square), total)
 
 
 def entries_without(

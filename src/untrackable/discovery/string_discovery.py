@@ -32,6 +32,7 @@ from untrackable.discovery.string_weights import StringWeights
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.intervals import FloatArray, small_beta_radius
+from untrackable.estimation.sampling import with_sampling
 
 PassProgress = Callable[[int, int, float], None]
 """Called with the pass, the level (both counted from 1) and how much of the level is done."""
@@ -49,13 +50,15 @@ def discover(
     alpha: float = 0.05,
     leads: int = 10,
     beam: int = BEAM,
+    heard: float = 1.0,
     progress: PassProgress | None = None,
 ) -> Discovered:
     """Find the frequent strings that people hold, with no list to choose from.
 
     With probability at least 1 - alpha, each of `strings` is held by somebody. `beam` is how many prefixes that
     nobody shares a level keeps on average; it keeps up to 16 times as many if each has few children. A larger beam
-    finds rarer strings, and takes longer.
+    finds rarer strings, and takes longer. If only the share `heard` of the people answered (`share_heard`),
+    intervals hold for all who were active, and standard errors count who answered.
     """
     levels = _levels(encoding, sums)
     alpha = checks.open_probability("alpha", alpha)
@@ -81,13 +84,13 @@ def discover(
         places = _places(encoding, sorted(taken))
         left = entries_without(levels, entries, places, fitted_frequencies(levels, entries, places))
     chosen = _leads(evidence.whole, names, _ancestors(kept), set(accepted), leads)
-    strings = _measured(encoding, levels, entries, accepted, alpha)
+    strings = _measured(encoding, levels, entries, accepted, alpha, heard)
     return Discovered(
         tuple(sorted(strings, key=lambda found: -found.frequency)),
         tuple(
             found
             for i in chosen
-            for found in _measured(encoding, levels, left, {str(names[i]): float(p_values[i])}, alpha)
+            for found in _measured(encoding, levels, left, {str(names[i]): float(p_values[i])}, alpha, heard)
         ),
         levels.n,
         alpha,
@@ -179,11 +182,13 @@ def _measured(
     entries: FloatArray,
     strings: dict[str, float],
     alpha: float,
+    heard: float,
 ) -> list[FoundString]:
     """Frequencies with their errors, from the buckets of those levels that look at the whole string.
 
     Other strings that were not found share its shorter prefixes, and would count for it. So would another of these
-    strings in the same bucket, so that level is left out; where no level is left, the lower end is 0.
+    strings in the same bucket, so that level is left out; where no level is left, the lower end is 0. Those whose
+    reports are about these levels are a random part of the people who are `heard`.
     """
     weights = StringWeights.of(encoding)
     measured = []
@@ -203,7 +208,8 @@ def _measured(
         reach = small_beta_radius(found.deviation, alpha * weights.string(length) / choices)
         low = max(0.0, found.frequency - reach) if lonely else 0.0
         high = min(1.0, found.frequency + reach)
-        measured.append(FoundString(string, found.frequency, found.standard_error, low, high, min(1.0, p_value)))
+        error = with_sampling(found.standard_error, found.frequency, found.n, heard * found.n / levels.n)
+        measured.append(FoundString(string, found.frequency, error, low, high, min(1.0, p_value)))
     return measured
 
 

@@ -7,18 +7,20 @@ from typing import Any
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.following import followed_beside
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.display import audit_words, comparison_words
 from untrackable.display.audit_charts import audit_charts
+from untrackable.display.audit_line import Line
 from untrackable.display.comparison_chart import comparison_chart
 from untrackable.display.following_chart import following_chart
 from untrackable.display.numbers import as_dict
 from untrackable.display.page_shell import chart_page, command_line
 
 
-def audit_page(audit: Audit, mechanism: Any, name: str, command: list[str]) -> str:
+def audit_page(audit: Audit | TurnsAudit, mechanism: Any, name: str, command: list[str]) -> str:
     """The page of the audit of a mechanism by that name; `command` makes it again."""
-    charts = audit_charts(audit)
-    if audit.linked_apart is not None:
+    charts = {} if isinstance(audit, TurnsAudit) else audit_charts(audit)
+    if isinstance(audit, Audit) and audit.linked_apart is not None:
         with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
             charts["following"] = following_chart(followed_beside(name, mechanism))
     return chart_page(
@@ -40,9 +42,8 @@ def audit_page(audit: Audit, mechanism: Any, name: str, command: list[str]) -> s
 def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison."""
     error = f"standard error after {comparison.reports} rounds"
-    attended = comparison.attendance.participation < 1
-    picked = f"picked out of {comparison.crowd:,} by {'reports and attendance' if attended else 'reports'}, at most"
-    rows = [row.drawn(attended) for row in sorted(comparison.rows, key=lambda row: row.lasts)]
+    picked = f"picked out of {comparison.crowd:,} by reports, at most"
+    rows = [row.drawn() for row in sorted(comparison.rows, key=lambda row: row.lasts)]
     cells = [("", [comparison_words.cells(row) for row in comparison.rows])]
     return chart_page(
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
@@ -61,7 +62,7 @@ def comparison_page(comparison: Comparison, command: list[str]) -> str:
     )
 
 
-def _grouped(lines: list[audit_words.Line]) -> list[tuple[str, list[tuple[str, ...]]]]:
+def _grouped(lines: list[Line]) -> list[tuple[str, list[tuple[str, ...]]]]:
     groups: dict[str, list[tuple[str, ...]]] = {}
     for line in lines:
         groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))

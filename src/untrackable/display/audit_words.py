@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from untrackable.auditing.confidence import Matched
 from untrackable.auditing.mechanism_audit import Apart, Audit, InCrowd
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.brackets import Bracket
-from untrackable.display.audited_attendance_words import answering, attendance_words, shares, stay_rows, stays
+from untrackable.display import turns_audit_words
+from untrackable.display.audit_line import Line
 from untrackable.display.crowd_words import DOES_NOT_APPLY, both_ends
-from untrackable.display.numbers import known_ends, lower, number, said, shown, upper
+from untrackable.display.numbers import all_of, lower, number, said, upper
 from untrackable.display.percentages import percent
+from untrackable.display.truth_words import share
+
+_CERTAIN = 0.99
+"""From this probability of being recognised by attendance on, people are said to be given away."""
 
 CAPTIONS = {
     "recognised": (
@@ -21,8 +25,8 @@ CAPTIONS = {
     ),
     "attended": (
         "Picked out by attendance alone",
-        "The same without reading any report: by the rounds that a person answers from each place. Nobody answers "
-        "one round from two places, so one person and two leave different traces.",
+        "The same without reading any report, if people answer every round: by the rounds that they answer from "
+        "each place. Nobody answers one round from two places, so one person and two leave different traces.",
     ),
     "following": (
         "Who is followed",
@@ -64,9 +68,9 @@ FORMULAS = (
     ),
     (
         "Attendance",
-        "P: one person, who answers each round with probability r, from the place where they are. Q: a different "
-        "person at each place. In one round, answers at both of two places with shares a and b have probability 0 "
-        "or r²·a·b, at the first alone r·a or r·a·(1 − r·b), at none 1 − r·(a + b) or (1 − r·a)·(1 − r·b).",
+        "P: one person, who answers every round from one of two places, each half of the time. Q: a different "
+        "person at each place. In one round, just one of the places sees an answer with probability 1 or 1/2. "
+        "Recognised among N after k rounds: at most 2^k/N.",
         "",
     ),
     ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
@@ -103,54 +107,13 @@ FORMULAS = (
 """Name, formula and source of the numbers in audits and comparisons."""
 
 
-class Line(NamedTuple):
-    """One row of the table: its heading, what it is, the number, its certainty, and what it means.
-
-    `estimate` is a sampled number. `lower` and `upper` are the ends that are known, or those of its interval.
-    """
-
-    heading: str
-    what: str
-    number: str
-    certainty: str
-    meaning: str
-    estimate: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-
-    @staticmethod
-    def of(heading: str, what: str, bracket: Bracket, meaning: str) -> "Line":
-        """A number that is known as a bracket."""
-        return Line(heading, what, *shown(bracket), meaning, None, *known_ends(bracket))
-
-    @staticmethod
-    def at_most(heading: str, what: str, bound: float, meaning: str) -> "Line":
-        """An upper bound."""
-        return Line(heading, what, upper(bound), "upper", meaning, upper=bound)
-
-    @staticmethod
-    def exactly(heading: str, what: str, value: float, meaning: str) -> "Line":
-        """A number that is known exactly."""
-        return Line(heading, what, number(value), "exact", meaning, lower=value, upper=value)
-
-    @staticmethod
-    def measured(heading: str, what: str, matched: Matched, meaning: str) -> "Line":
-        """A number that was sampled, with its interval."""
-        ends = matched.sampled, matched.lower, matched.upper
-        return Line(heading, what, sampled(matched), "sampled", meaning, *ends)
-
-
-def sampled(matched: Matched) -> str:
-    """A sampled share with its interval."""
-    return f"{number(matched.sampled)} ({lower(matched.lower)} to {upper(matched.upper)})"
-
-
-def verdict(audit: Audit) -> list[str]:
+def verdict(audit: Audit | TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
-    attended = attendance_words(audit.attended, audit.crowd)
+    if isinstance(audit, TurnsAudit):
+        return turns_audit_words.verdict(audit)
     return [
         _recognition(audit),
-        attended,
+        _attended(audit),
         *_privacy(audit),
         *_in_crowd(audit),
         *_apart(audit),
@@ -183,6 +146,29 @@ def _recognition(audit: Audit) -> str:
     )
 
 
+def _attended(audit: Audit) -> str:
+    """How well people are recognised by attendance, if they answer every round."""
+    found, often = audit.attended, f"people answer {all_of(audit.rounds, 'rounds')}"
+    if found.alone.lower < _CERTAIN:
+        attack = (
+            "" if found.matched is None else f"; an attack found {number(found.matched.alone.sampled)}, sampled"
+        )
+        return (
+            f"By the rounds alone, a person is picked out of {audit.crowd:,} with probability at most "
+            f"{upper(found.alone.upper)} (upper{attack}; a guess: {number(1 / audit.crowd)}), if {often} from two "
+            "places."
+        )
+    told = f"the rounds seen at two places are enough to pick a person out of {audit.crowd:,}"
+    matched = found.matched
+    attack = (
+        f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} people (sampled)"
+        if matched
+        else ""
+    )
+    told += f"; {attack}" if matched else " (upper)"
+    return f"Attendance gives people away, whatever their reports say: if {often}, {told}."
+
+
 def _privacy(audit: Audit) -> list[str]:
     if audit.everlasting is None:
         return []
@@ -191,7 +177,7 @@ def _privacy(audit: Audit) -> list[str]:
         sentences = ["Privacy does not last: enough reports reveal the value."]
         if audit.lasting is not None:
             sentences.append(
-                f"The first {_first_rounds(audit)} together keep the value private with eps = "
+                f"The first {audit.rounds} reports together keep the value private with eps = "
                 f"{said(audit.lasting.gamma)} at delta = {audit.delta:g}."
             )
         return sentences
@@ -237,12 +223,6 @@ def _apart(audit: Audit) -> list[str]:
     ]
 
 
-def _first_rounds(audit: Audit) -> str:
-    """The rounds that privacy is counted over. Each has one report, unless clients do not answer every round."""
-    share = audit.attended.attendance.participation
-    return f"{audit.rounds} reports" if share == 1 else f"{audit.rounds} rounds, answered with probability {share},"
-
-
 def _change(audit: Audit) -> list[str]:
     if audit.detection_fresh is None:
         return []
@@ -257,8 +237,10 @@ def _persistence(audit: Audit) -> list[str]:
     return [f"What stays the same from report to report: {audit.persists}."] if audit.persists else []
 
 
-def lines(audit: Audit) -> list[Line]:
+def lines(audit: Audit | TurnsAudit) -> list[Line]:
     """Every number of an audit."""
+    if isinstance(audit, TurnsAudit):
+        return turns_audit_words.lines(audit)
     delta = f"{audit.delta:g}"
     found: list[Line] = []
 
@@ -281,7 +263,7 @@ def lines(audit: Audit) -> list[Line]:
     k = audit.reports
     apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
     apart("Privacy, all reports ever", "eps, changing values", audit.everlasting_any, advantage=False)
-    heading = f"Privacy, {_first_rounds(audit).removesuffix(',')}"
+    heading = f"Privacy, {audit.rounds} reports"
     apart(heading, "eps, fixed value", audit.lasting, advantage=False)
     apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
     add(heading, "eps of one report", audit.one_report, "")
@@ -318,15 +300,12 @@ def _crowd_line(audit: Audit, found: InCrowd) -> Line:
 def _attendance(audit: Audit) -> Iterable[Line]:
     found, crowd = audit.attended, f"{audit.crowd:,}"
     heading = f"Attendance, {audit.rounds:,} rounds"
-    often = answering(found.attendance.participation, audit.rounds)
-    model = f"places {shares(found.attendance.places)}; {stays(found.attendance.persistence)}"
+    often = "people who answer every round"
     yield Line.of(heading, f"recognised among {crowd}, at most", found.alone, f"by attendance alone: {often}")
-    yield Line.of(heading, "advantage", found.advantage, model)
+    yield Line.of(heading, "advantage", found.advantage, "two places, each half of the time, drawn anew each round")
     if found.with_reports is not None:
         meaning = "by reports and attendance together"
         yield Line.of(heading, "recognised, with reports, at most", found.with_reports, meaning)
-    for what, recognised in stay_rows(found):
-        yield Line.at_most(heading, what, recognised, "recognised by attendance alone")
     if found.matched is not None:
         heading = f"Matching {found.matched.people:,} people by attendance, {audit.rounds:,} rounds"
         limit = f"proved to be at most {upper(found.matched.alone_bound.upper)}"

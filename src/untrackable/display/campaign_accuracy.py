@@ -1,35 +1,41 @@
 """How accurate one round of a campaign will be for a number of people, and what it takes if the error is large."""
 
+import math
 from dataclasses import dataclass
 
 from untrackable.display.numbers import number, upper
-from untrackable.estimation.sampling import with_sampling
-from untrackable.planning.forecast import errors, people_needed
-from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
+from untrackable.errors import UntrackableError
+from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of
+from untrackable.planning.goals import LARGEST_PEOPLE, USABLE_ERROR, Goals
 from untrackable.planning.rounding import counted
 from untrackable.protocol.campaign import Campaign
+from untrackable.theory.monotone_search import smallest_integer
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignAccuracy:
     """The error of one round (upper, or predicted for discovered strings), and how many people a usable one takes.
 
-    The error is for all answers at once, except with probability `beta`. It is of the last round, or the first if
-    there is no last one. If only a mean can be told (`of_mean`), it is a share of the range of numbers.
+    The error is of answers that at most the `share` of people give, all of them at once, except with probability
+    `beta`. If only a mean can be told (`of_mean`), it is a share of the range of numbers.
     """
 
     people: int
+    reports: float
+    """The number of reports of a round, on average."""
     error_upper: float
+    standard_error: float
+    """Of an answer of that share, by noise and by who answers: `certainty` says how well it is known."""
+    certainty: str
+    share: float
     beta: float
     people_needed: int | None
-    predicted: bool
-    reports: int = 0
-    """The number of reports in an average round."""
-    standard_error: float | None = None
-    """That of an answer that nobody gives (exact); None if it is not known."""
-    standard_error_of_tenth: float | None = None
-    """That of an answer that a tenth of people give (exact); None if it is not known."""
     of_mean: bool = False
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the error is the share from which on strings are found."""
+        return self.certainty == "predicted"
 
     @property
     def usable(self) -> bool:
@@ -38,65 +44,73 @@ class CampaignAccuracy:
 
 
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
-    """The accuracy of one round in which this number of people take part, of whom some answer."""
-    rounds = FOREVER if campaign.rounds is None else campaign.rounds
+    """The accuracy of one round if this number of people take part. If every round is answered, it is the last."""
+    means = not campaign.mechanism.tells_shares
     goals = Goals(
         people=people,
         encoding=campaign.encoding,
-        rounds=rounds,
+        rounds=1,
+        eps=1.0,
         error=USABLE_ERROR,
-        participation=campaign.participation,
-        want="frequencies" if campaign.mechanism.tells_shares else "mean",
+        want="mean" if means else "frequencies",
     )
-    error = errors(campaign.mechanism, goals, people).one_round
-    try:
-        needed = people_needed(campaign.mechanism, goals)
-    except ValueError:  # No number of people is enough.
-        needed = None
+    law = law_of(campaign.mechanism, goals, round=campaign.rounds or 1)
+    error = _error(campaign, law, goals, people)
+    average = float(people * campaign.chance)
     return CampaignAccuracy(
         people,
+        average,
         error,
+        law.standard_error(max(1.0, average), max(1, people)),
+        law.certainty,
+        law.share,
         goals.beta,
-        needed,
-        goals.discovered is not None,
-        reports := max(1, round(people * campaign.participation)),
-        _standard_error(campaign, reports, 0.0),
-        _standard_error(campaign, reports, 0.1),
-        of_mean=not campaign.mechanism.tells_shares,
+        _people_needed(campaign, law, goals),
+        of_mean=means,
     )
 
 
-def _standard_error(campaign: Campaign, reports: int, share: float) -> float | None:
-    """The standard error of a share of all people, of whom so many answer by chance; None if it is not known."""
-    found = campaign.mechanism.held_error(reports, share=share)
-    return None if found is None else float(with_sampling(found, share, reports, campaign.participation))
+def _error(campaign: Campaign, law: ErrorLaw, goals: Goals, people: int) -> float:
+    few = fewest_reports(people, campaign.chance)
+    return law.radius(few, goals.beta / law.statistics) if few else math.inf
+
+
+def _people_needed(campaign: Campaign, law: ErrorLaw, goals: Goals) -> int | None:
+    def excess(people: int) -> float:
+        return math.log(_error(campaign, law, goals, people) / USABLE_ERROR)
+
+    try:
+        return smallest_integer(excess, math.ceil(1000 / campaign.chance), low=1, high=LARGEST_PEOPLE)
+    except (ValueError, UntrackableError):  # No number of people is enough.
+        return None
 
 
 def spread_words(found: CampaignAccuracy) -> str:
-    """The two standard errors in a sentence; nothing if they are not known."""
-    if found.standard_error is None or found.standard_error_of_tenth is None:
+    """The standard error in a sentence; nothing for strings."""
+    if found.predicted:
         return ""
+    of = "the mean" if found.of_mean else f"an answer that {100 * found.share:g} % give"
     return (
-        f"the standard error of a round is {found.standard_error:.2g} for an answer that nobody gives, and "
-        f"{found.standard_error_of_tenth:.2g} for one that 10 % give (exact, with {found.reports:,} "
-        f"report{'s' * (found.reports > 1)})"
+        f"the standard error of a round is {found.standard_error:.2g} for {of} ({found.certainty}; by noise and "
+        f"sample, with about {found.reports:,.0f} reports)"
     )
 
 
 def accuracy_words(found: CampaignAccuracy) -> str:
-    """The same in a sentence."""
-    people = f"with {found.people:,} {'people' if found.people > 1 else 'person'} in a round"
+    """The error in a sentence."""
+    people = f"with {found.people:,} {'people' if found.people > 1 else 'person'}"
+    error = "cannot be told" if found.error_upper > 1 else f"are off by at most ±{upper(found.error_upper)}"
     if found.predicted:
-        told = f"{people}, strings of a share above {number(found.error_upper)} are found (predicted)"
+        told = f"{people}, strings of a share above {number(found.error_upper)} are found in a round (predicted)"
     elif found.of_mean:
         told = (
-            f"{people}, the mean is off by at most ±{upper(found.error_upper)} of the range of numbers (upper; "
-            f"except with probability {found.beta:g})"
+            f"{people}, the mean of a round is off by at most ±{upper(found.error_upper)} of the range of numbers "
+            f"(upper; except with probability {found.beta:g})"
         )
     else:
         told = (
-            f"{people}, shares are off by at most ±{upper(found.error_upper)} "
-            f"(upper; all answers at once, except with probability {found.beta:g})"
+            f"{people}, shares of a round {error} (upper; for answers that at most {100 * found.share:g} % give, "
+            f"all at once, except with probability {found.beta:g})"
         )
     if found.usable:
         return told

@@ -2,7 +2,7 @@
 
 import math
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from untrackable import strict_json
 from untrackable.brackets import at_most
@@ -18,14 +18,49 @@ _LARGE = 4.0
 
 def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     """What is promised, in sentences, with what the verification (JSON) found when the campaign was created."""
-    declared, verified = campaign.guarantee, strict_json.parse(verdict)
+    verified = strict_json.parse(verdict)
+    told = _every_round_words if campaign.turns is None else _turns_words
+    truth, sentences = campaign.mechanism.truthfulness(), told(campaign, verified)
+    if campaign.guarantee.eps > _LARGE and truth is not None:
+        sentences.append(f"This eps is large. {truth_words(*truth)}")
+    return sentences
+
+
+def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
+    """How often people answer comes first, then what anybody learns, and whom a person need not trust."""
+    declared, wipes = campaign.guarantee, 0 if campaign.turns is None else campaign.turns.wipes
+    often, recognised = attendance_words(campaign)
+    if declared.eps == 0:
+        private = ["A report has no content. It says nothing but that somebody answered (eps = 0, exact)."]
+    else:
+        found = verified.get("eps")
+        exact = "upper" if found is None else f"upper; verified: {at_most(found['upper'])}, {found['certainty']}"
+        private = [
+            "Everything that a person ever sends changes the odds between any two answers by a factor of at most "
+            f"{odds_factor(declared.eps)} (eps = {at_most(declared.eps)}, {exact}), for ever and without exception "
+            "(delta = 0). This holds whatever a person answers, however often the answer changes, and whoever sees "
+            "it: nobody has to be trusted.",
+            _guess_words(declared.eps, 0.0),
+        ]
+    linked = [] if wipes else ["Reports cannot be linked, because a person sends only one (exact)."]
+    sentences = [often, *private, *linked, recognised, wipes_words(wipes)]
+    if declared.crowd is not None:
+        sentences += [
+            crowd_words(declared.crowd, verified.get("crowd"), verified.get("crowd_throughout")),
+            _guess_words(declared.crowd.eps, declared.crowd.delta),
+            TRUST_WORDS,
+        ]
+    return sentences
+
+
+def _every_round_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
+    declared, crowd = campaign.guarantee, campaign.guarantee.crowd
     private = _at("eps", declared.eps, declared.delta, verified.get("delta"))
     holds = (
         "This holds whatever a person answers, and however often the answer changes."
         if declared.values == "any"
         else "This holds for an answer that stays the same."
     )
-    crowd = declared.crowd
     everything = "All reports" if crowd is None else "If the relay and the collector work together, all reports"
     sentences = [
         f"{everything} that a person ever sends, taken together, change the odds between any two answers by a "
@@ -35,11 +70,6 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     if crowd is not None:
         hidden = [crowd_words(crowd, verified.get("crowd")), _guess_words(crowd.eps, crowd.delta)]
         sentences = [*hidden, *sentences, TRUST_WORDS]
-    if declared.wipes is not None:
-        sentences.append(wipes_words(declared.wipes))
-    truth = campaign.mechanism.truthfulness()
-    if declared.eps > _LARGE and truth is not None:
-        sentences.append(f"This eps is large. {truth_words(*truth)}")
     if declared.gamma == 0 and declared.tracking_delta == 0:
         sentences.append(
             "Reports of one person look exactly like reports of two people with the same answer (exact). "
@@ -52,24 +82,21 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
             f"answer by a factor of at most {odds_factor(declared.gamma)} "
             f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
         )
-    recognised = verified.get("recognition")
-    return sentences + attendance_words(campaign, 1.0 if recognised is None else recognised["upper"])
+    return sentences + attendance_words(campaign)
 
 
-def wipes_words(wipes: int | Literal["any"]) -> str:
+def wipes_words(wipes: int) -> str:
     """What it means that stored data is deleted, as browsers do, so that a person's client begins anew."""
-    if wipes == "any":
-        return (
-            "This also holds if what a person's client stored is deleted, however often: each round has a report "
-            "of its own, whichever client makes it."
-        )
-    anew = "The client then begins anew, as a new person's would"
     if wipes == 0:
-        return f"This holds only while what a person's client stored is not deleted. {anew}, and reveals more."
+        return (
+            "This holds as long as the client's stored data is not deleted. A client that forgets may answer "
+            "again, and each further answer reveals as much again."
+        )
     times = "once" if wipes == 1 else f"{wipes} times"
+    answers = "both answers" if wipes == 1 else f"all {wipes + 1} answers"
     return (
-        f"This also holds if what a person's client stored is deleted {times}. {anew}. After more than that, "
-        "its reports reveal more."
+        f"The eps also holds if the client's stored data is deleted {times}: a client that forgets may answer "
+        f"again, and eps counts {answers}. How well such a person is recognised is not known."
     )
 
 
@@ -79,7 +106,7 @@ def guarantee_sentence(campaign: Campaign) -> str:
     everything = share(guess_bound(declared.eps, declared.delta), "up")
     if crowd is None:
         return (
-            "A guess between two answers, made from all reports that a person ever sends, is right with "
+            "A guess between two answers, made from everything that a person ever sends, is right with "
             f"probability at most {everything} (upper; 50 % is a coin toss)."
         )
     return (
@@ -91,7 +118,7 @@ def guarantee_sentence(campaign: Campaign) -> str:
 
 def _guess_words(eps: float, delta: float) -> str:
     return (
-        "A guess between two answers, made from all these reports, is right with probability at most "
+        "From all of this, a guess between two answers is right with probability at most "
         f"{share(guess_bound(eps, delta), 'up')} (upper; 50 % is a coin toss)."
     )
 

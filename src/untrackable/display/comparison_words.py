@@ -1,16 +1,15 @@
 """A comparison in plain words: what it shows, the caption, and a table with one row for each mechanism."""
 
-from untrackable.auditing.comparison import ComparedMechanism, Comparison
-from untrackable.display.audited_attendance_words import answering, stays
+from untrackable.auditing.comparison import LARGEST_EPS, ONE_TURN, ComparedMechanism, Comparison
 from untrackable.display.crowd_words import crowd_cell
 from untrackable.display.numbers import cell, number, said, upper
 from untrackable.display.truth_words import share
 
 CAPTION = (
     "Accuracy against tracking",
-    "Further down is harder to follow, further left is more accurate. All keep the same privacy for ever, except "
-    "those that are private for these rounds only. Attendance is counted if clients do not answer every round; "
-    "people who do are recognised by it, whatever the mechanism.",
+    "Further down is harder to follow by what reports say, further left is more accurate. All keep the same "
+    "privacy for ever, except those that are private for these rounds only. People who answer every round are "
+    "recognised by attendance, whatever the mechanism. People who have one turn are not.",
 )
 """The title and the caption of the chart."""
 
@@ -19,13 +18,15 @@ def verdict(comparison: Comparison) -> list[str]:
     """What the comparison shows."""
     hidden = _hidden(comparison)
     followed = [r for r in comparison.rows if r.recognised.upper > 1 / comparison.crowd * (1 + 1e-6)]
-    sentences = []
+    sentences = _turns(comparison)
     best = most_accurate_hidden(comparison)
     if best is not None:
         sentences.append(
-            f"Reports cannot be linked with {_listed([r.name for r in hidden])} (exact), "
-            f"{_attended(comparison, best)}. The most accurate of them is {best.name}: standard error "
-            f"{number(best.all_rounds)} after {comparison.reports} rounds (exact)."
+            f"With everybody in every round, reports cannot be linked with {_listed([r.name for r in hidden])} "
+            f"(exact), but people are recognised by attendance, whatever the mechanism: an attack matched "
+            f"{share(comparison.matched.alone.sampled)} of {comparison.matched.people:,} (sampled). The most "
+            f"accurate of these mechanisms is {best.name}: standard error {number(best.all_rounds)} after "
+            f"{comparison.reports} rounds (exact)."
         )
     temporary = "" if all(r.lasts for r in comparison.rows) else ", or where marked * for those of these rounds"
     sentences.append(
@@ -44,14 +45,31 @@ def verdict(comparison: Comparison) -> list[str]:
     return sentences
 
 
+def _turns(comparison: Comparison) -> list[str]:
+    """What one turn gives, and where everybody in every round would be more accurate."""
+    turn = next(row for row in comparison.rows if row.name == ONE_TURN)
+    better = (
+        f"at no eps up to {LARGEST_EPS:g}"
+        if comparison.every_round_from is None
+        else f"only from an eps of {comparison.every_round_from:g} on (upper)"
+    )
+    return [
+        "If each person answers once, in a round that their device draws in secret (one turn), no two reports "
+        f"exist that could be linked (exact). An observer of two places recognises a person among "
+        f"{comparison.crowd:,} with probability at most {upper(turn.attended.upper)} (upper), and the standard "
+        f"error of one round is {number(turn.standard_error)}, for a share of {share(comparison.share)} (exact). "
+        f"Everybody in every round would have a smaller error of a round {better}."
+    ]
+
+
 def most_accurate_hidden(comparison: Comparison) -> ComparedMechanism | None:
-    """The most accurate mechanism whose reports cannot be linked and whose privacy lasts, if there is one."""
+    """The most accurate one for every round whose reports cannot be linked and whose privacy lasts, if any."""
     return min(_hidden(comparison), key=lambda row: row.all_rounds, default=None)
 
 
 def _hidden(comparison: Comparison) -> list[ComparedMechanism]:
-    guess = 1 / comparison.crowd
-    return [row for row in comparison.rows if row.lasts and row.recognised.upper <= guess * (1 + 1e-6)]
+    limit = 1 / comparison.crowd * (1 + 1e-6)
+    return [row for row in comparison.rows if row.lasts and row.recognised.upper <= limit and row.name != ONE_TURN]
 
 
 def _crowd(comparison: Comparison) -> list[str]:
@@ -62,21 +80,9 @@ def _crowd(comparison: Comparison) -> list[str]:
     told = ", ".join(f"{name} {upper(eps.upper)}" for name, eps in hidden.items())
     return [
         f"If a relay hides who sends which report, eps of these {comparison.reports} rounds in the crowd of "
-        f"{comparison.people:,} people is at most: {told} (upper). The others do not gain: their reports can be "
-        "linked."
+        f"{comparison.people:,} people is at most: {told} (upper; with one turn, the crowd of one round). The "
+        "others do not gain: their reports can be linked."
     ]
-
-
-def _attended(comparison: Comparison, row: ComparedMechanism) -> str:
-    """What attendance adds where reports cannot be linked."""
-    often, matched = answering(comparison.attendance.participation, comparison.reports), comparison.matched
-    if comparison.attendance.participation == 1:
-        told = f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} (sampled)"
-        return f"but people who answer every round are recognised by attendance, whatever the mechanism: {told}"
-    return (
-        f"and with attendance included a person is recognised among {comparison.crowd:,} with probability at most "
-        f"{upper(row.attended.upper)} (upper), if {often} and {stays(comparison.attendance.persistence)}"
-    )
 
 
 def _listed(names: list[str]) -> str:

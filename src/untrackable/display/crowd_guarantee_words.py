@@ -7,14 +7,25 @@ from untrackable.display.numbers import odds_factor
 from untrackable.protocol.crowd_declaration import CrowdGuarantee
 
 
-def crowd_words(crowd: CrowdGuarantee, verified: dict[str, Any] | None = None) -> str:
-    """What the collector may learn by itself. `verified` is what the verification found, if that is known."""
+def crowd_words(
+    crowd: CrowdGuarantee, verified: dict[str, Any] | None = None, throughout: dict[str, Any] | None = None
+) -> str:
+    """What the collector may learn by itself, as it is declared, and what the verification found, if that is known.
+
+    `throughout` is the eps of people who are active in all rounds of turns.
+    """
     checked = "" if verified is None else f"; verified: at most {at_most(verified['upper'], 3)}"
+    active = (
+        ""
+        if throughout is None
+        else f" For people who are active in all rounds, eps is at most {at_most(throughout['upper'], 3)} (upper)."
+    )
     return (
-        "The collector by itself sees the reports of everybody, and does not know who sent which. To it, all "
-        "reports that a person ever sends change the odds between any two answers by a factor of at most "
+        "A relay adds this: the collector by itself does not know who sent which report. To it, everything that a "
+        "person ever sends changes the odds between any two answers by a factor of at most "
         f"{odds_factor(crowd.eps)} (eps = {at_most(crowd.eps)}), except with probability "
-        f"{at_most(crowd.delta, 4)} (upper{checked}). This holds while at least {crowd.people:,} people take part."
+        f"{at_most(crowd.delta, 4)} (upper{checked}). Rounds with fewer than {crowd.reports:,} reports are not "
+        f"published.{active}"
     )
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import share_trends
+from untrackable.answers.people_trend import people_trend
 from untrackable.display.figure_style import panels
 from untrackable.display.percentages import order_notes
 from untrackable.display.picture import Picture
 from untrackable.display.share_bars import Bar, BarWords, bars_height, draw_bars
-from untrackable.display.trend_figure import MOST_TRENDS, draw_trends, trends_height
+from untrackable.display.trend_figure import MOST_TRENDS, draw_trends, trend_picture, trends_height
 from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.extras import extra
 
@@ -27,7 +28,12 @@ def estimate_picture(estimate: Estimate, *, top: int = 20) -> Picture:
 
 
 def answer_picture(answer: Answer, *, top: int = 20) -> Picture:
-    """The same with the names of values, and below it the first of them over the rounds, from three rounds on."""
+    """The same with the names of values, and below it the first of them over the rounds, from three rounds on.
+
+    If nothing was asked, it is how many people were active.
+    """
+    if answer.only_counts:
+        return trend_picture(people_trend(answer, beta=answer.best.beta))
     rows = answer.best.top(top)
     drawn = answer.best.top(min(top, MOST_TRENDS)) if len(answer.rounds) >= _FEWEST_ROUNDS else []
     figure, (bars, *below) = panels(bars_height(len(rows)), *([trends_height(len(drawn))] if drawn else []))

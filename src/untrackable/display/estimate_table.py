@@ -5,12 +5,15 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_summary import MEDIAN_AND_95, NumberSummary, number_summary
-from untrackable.brackets import rounded
 from untrackable.display.number_words import number_notes
+from untrackable.display.people_words import active_notes
 from untrackable.display.percentages import NOT_TOLD, order_notes, percent, shown_share
 from untrackable.display.table_file import write_table
+from untrackable.estimation.active_people import ActivePeople, active_people
 from untrackable.estimation.estimate import Estimate, Ranked
 from untrackable.estimation.estimate_export import about, columns
 from untrackable.reports.file_answers import FileAnswer
@@ -53,18 +56,17 @@ def notes(
         _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
         f"noise (false discovery rate; p-values: {best.tail})",
     }
-    found = [words for title, words in told.items() if title in columns]
-    rows = best.top(top, fdr=fdr)
+    found = [words for title, words in told.items() if title in columns and not answer.only_counts]
+    rows = _ranked(answer, best, top, fdr)
     found += [NOT_TOLD] * any(row.frequency is None for row in rows)
-    found += order_notes([(row.lower, row.upper) for row in rows], others=not best.certainly_top(rows))
+    found += order_notes(
+        [(row.lower, row.upper) for row in rows], others=bool(rows) and not best.certainly_top(rows)
+    )
     if numbers is not None:
         found += number_notes(numbers)
-    if best.participation < 1:
-        people = rounded(best.people / len(answer.rounds), 2, "nearest")
-        found.append(
-            f"those who answered are a random sample, each with probability {best.participation}: shares, errors "
-            f"and intervals are of everybody, about {people:,.0f} people (estimated)"
-        )
+    if best.turns is not None:
+        rounds = len(answer.rounds) if answer.pooled is not None else 1
+        found += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
     if answer.pooling:
         found.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
@@ -101,12 +103,16 @@ def as_dict(
 def _estimate(
     answer: Answer, estimate: Estimate, top: int, fdr: float, consistent: bool, quantiles: Sequence[float]
 ) -> dict[str, Any]:
-    rows = estimate.top(top, fdr=fdr)
+    rows = _ranked(answer, estimate, top, fdr)
+    people = answer.people(beta=estimate.beta)
+    if estimate is not answer.pooled:
+        people = active_people([estimate.n], estimate.turns, estimate.beta)
     numbers = number_summary(answer.encoding, estimate, quantiles)
     nearest = _nearest(estimate, rows) if consistent else {}
     return {
         "reports": estimate.n,
-        "participation": str(estimate.participation),
+        "chance": "1" if estimate.turns is None else str(estimate.turns.chance),
+        "people": people.to_json(),
         "beta": estimate.beta,
         "intervals": "upper, simultaneous",
         "p_values": estimate.tail,
@@ -132,6 +138,11 @@ def _estimate(
     }
 
 
+def _ranked(answer: Answer, estimate: Estimate, top: int, fdr: float) -> list[Ranked]:
+    """The values with the largest estimates; none if nothing was asked."""
+    return [] if answer.only_counts else estimate.top(top, fdr=fdr)
+
+
 def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
     """The consistent frequencies of some values; None if the reports do not tell their shares."""
     found = estimate.consistent()
@@ -149,7 +160,7 @@ def table(
 ) -> dict[str, list[str]]:
     """Columns of the values with the largest estimates, as they fit the width; ✓ found: the interval excludes 0."""
     estimate = answer.best
-    rows = estimate.top(top, fdr=fdr)
+    rows = _ranked(answer, estimate, top, fdr)
     found = {"value": [answer.label(row.value) for row in rows]}
     found["frequency"] = [shown_share(row.frequency) for row in rows]
     if consistent:
@@ -202,7 +213,20 @@ def spark(answer: Answer, value: Any) -> str:
 def export(path: Path, answer: Answer, *, consistent: bool = False) -> None:
     """Write all values of the best estimate as a table. The ending of the name chooses the format.
 
-    `consistent` adds the nearest frequencies that are possible.
+    `consistent` adds the nearest frequencies that are possible. How many people were active is in every row.
     """
     estimate = answer.labelled(answer.best)
-    write_table(path, columns(estimate, consistent=consistent), about(estimate))
+    people = answer.people(beta=estimate.beta)
+    rows = estimate.frequencies.size
+    write_table(
+        path, {**columns(estimate, consistent=consistent), **people_columns([(rows, people)])}, about(estimate)
+    )
+
+
+def people_columns(each: Sequence[tuple[int, ActivePeople]]) -> dict[str, Any]:
+    """The columns of how many people were active, the same in all rows of a round."""
+    names = {"people": 1, "people_lower": 0, "people_upper": 2}
+    return {
+        name: np.repeat([(p.lower, p.value, p.upper)[i] for _, p in each], [rows for rows, _ in each])
+        for name, i in names.items()
+    }

@@ -23,7 +23,10 @@ class Observer(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What the first rounds of a campaign reveal, to each observer: an eps, and how well it is known."""
+    """What the first rounds of a campaign reveal, to each observer: an eps, and how well it is known.
+
+    Only campaigns in which every round is answered have costs: with turns, everything is one report.
+    """
 
     rounds: int
     alone: tuple[str, str]
@@ -34,7 +37,8 @@ def observers(campaign: Campaign) -> list[Observer]:
     """The declared guarantee for both observers, or for the one that there is without a relay."""
     declared, crowd = campaign.guarantee, campaign.guarantee.crowd
     if crowd is None:
-        return [_observer("The collector, which knows which reports are yours", declared.eps, declared.delta)]
+        yours = "which report is yours" if campaign.turns else "which reports are yours"
+        return [_observer(f"The collector, which knows {yours}", declared.eps, declared.delta)]
     return [
         _observer("The collector alone, which does not know who sent which report", crowd.eps, crowd.delta),
         _observer("The collector together with the relay", declared.eps, declared.delta),
@@ -52,7 +56,9 @@ def no_relay_words(campaign: Campaign) -> str:
 
 
 def costs(campaign: Campaign) -> list[Cost]:
-    """The eps of the first round, of some rounds and of all rounds, at the declared deltas. It may take seconds."""
+    """The eps of the first round, of some rounds and of all rounds, at the declared deltas; nothing with turns."""
+    if campaign.turns is not None:
+        return []
     last = campaign.rounds if campaign.mechanism.last_round is None else campaign.mechanism.last_round
     if campaign.rounds is not None and last is not None:
         last = min(last, campaign.rounds)
@@ -63,12 +69,12 @@ def costs(campaign: Campaign) -> list[Cost]:
 def _cost(campaign: Campaign, rounds: int) -> Cost:
     from untrackable.auditing.audit_questions import pure_bracket
 
-    declared, share = campaign.guarantee, campaign.participation
-    pair = campaign.mechanism.privacy(reports=rounds, values=declared.values, participation=share)
+    declared = campaign.guarantee
+    pair = campaign.mechanism.privacy(reports=rounds, values=declared.values)
     alone = pair.gamma(declared.delta) if declared.delta else pure_bracket(pair)
     crowd = None
     if declared.crowd is not None:
-        hidden = campaign.mechanism.crowd(people=declared.crowd.people, reports=rounds, participation=share)
+        hidden = campaign.mechanism.crowd(people=declared.crowd.reports, reports=rounds)
         crowd = upper(hidden.gamma(declared.crowd.delta).upper), "upper"
     return Cost(rounds, shown(alone), crowd)
 
@@ -76,6 +82,8 @@ def _cost(campaign: Campaign, rounds: int) -> Cost:
 def cost_words(campaign: Campaign) -> str:
     """How to read the costs."""
     declared = campaign.guarantee
+    if campaign.turns is not None:
+        return "Each person answers once, so all rounds together cost what one report costs: the guarantee above."
     deltas = f"delta = {at_most(declared.delta, 4)}"
     if declared.crowd is not None:
         deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"

@@ -5,19 +5,19 @@ from functools import singledispatch
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from untrackable import strict_json
 from untrackable.answers.number_trend import NumberTrend
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.brackets import Bracket
 from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.display import audit_words, client_audit_words
 from untrackable.display.delta_curve import delta_curve
 from untrackable.display.numbers import known_ends
 from untrackable.estimation.ordered_values import Distribution
-from untrackable.planning.goals import FOREVER
+from untrackable.planning.forecast import Promise
 from untrackable.planning.plans import Plan
 from untrackable.planning.question_set import QuestionSet
 from untrackable.rappor_decode.decode_result import Candidate, Decoded
@@ -55,7 +55,7 @@ def columns_of(result: object) -> Columns:
 
 
 @columns_of.register
-def _(audit: Audit) -> Columns:
+def _(audit: Audit | TurnsAudit) -> Columns:
     lines = audit_words.lines(audit)
     certainties = ["bracket" if line.certainty == "exact up to ±" else line.certainty for line in lines]
     return {
@@ -121,45 +121,33 @@ def _(comparison: Comparison) -> Columns:
 
 @columns_of.register
 def _(plan: Plan) -> Columns:
-    options = plan.options
-    rounds = [None if option.goals.rounds == FOREVER else option.goals.rounds for option in options]
-    return {
-        "mechanism": _texts(option.name for option in options),
-        "recommended": _truths(option is plan.recommended for option in options),
-        "people": _counts(option.goals.people for option in options),
-        "rounds": _counts(rounds),
-        "participation": _floats(float(option.goals.answered) for option in options),
-        **_ends("eps_alone", options, lambda option: option.everlasting),
-        **_ends("eps_in_crowd", options, lambda option: option.in_crowd.eps),
-        "error_upper": _floats(option.error_upper for option in options),
-        "error_one_round_upper": _floats(option.one_round_upper for option in options),
-        **_ends("recognised", options, lambda option: option.recognised.recognition),
-        **_ends("followed", options, lambda option: option.tracked),
-        **_ends("other_answers", options, lambda option: option.other_answers.advantage),
-        "report_bytes": _counts(option.report_bytes for option in options),
-        "state_bytes": _counts(option.state_bytes for option in options),
-        "parameters": _texts(strict_json.write(option.mechanism.to_json()) for option in options),
+    named = {
+        "figure": plan.figure,
+        "one round": plan.one_round,
+        "quarter": plan.quarter,
+        "all rounds": plan.all_rounds,
     }
+    return _promises("figure_of", list(named), list(named.values()))
 
 
 @columns_of.register
 def _(together: QuestionSet) -> Columns:
-    parts = together.parts
-    rounds = [None if part.goals.rounds == FOREVER else part.goals.rounds for part in parts]
+    kinds = ("figure", "one_round", "quarter", "all_rounds")
+    rows = [(part.name, kind.replace("_", " "), getattr(part, kind)) for part in together.parts for kind in kinds]
+    questions = {"question": _texts(name for name, _, _ in rows)}
+    return {**questions, **_promises("figure_of", [kind for _, kind, _ in rows], [found for *_, found in rows])}
+
+
+def _promises(name: str, kinds: list[str], promises: list[Promise]) -> Columns:
     return {
-        "question": _texts(part.name for part in parts),
-        "mechanism": _texts(part.option.name for part in parts),
-        "people": _counts(part.goals.people for part in parts),
-        "rounds": _counts(rounds),
-        "participation": _floats(float(part.goals.answered) for part in parts),
-        "eps": _floats(part.goals.eps for part in parts),
-        "delta": _floats(part.goals.delta for part in parts),
-        "crowd_eps": _floats(part.goals.crowd_eps for part in parts),
-        "crowd_delta": _floats(None if part.goals.crowd_eps is None else part.goals.crowd_delta for part in parts),
-        "error_upper": _floats(part.error for part in parts),
-        "wanted_error": _floats(part.wanted for part in parts),
-        "error_alone_upper": _floats(part.alone for part in parts),
-        "parameters": _texts(strict_json.write(part.option.mechanism.to_json()) for part in parts),
+        name: _texts(kinds),
+        "rounds": _counts(each.rounds for each in promises),
+        "reports": _floats(each.reports for each in promises),
+        "fewest_reports": _counts(each.fewest for each in promises),
+        "standard_error": _floats(each.standard_error for each in promises),
+        "standard_error_certainty": _texts(each.certainty for each in promises),
+        "error_upper": _floats(each.radius_upper for each in promises),
+        "error_of_any_answer_upper": _floats(each.widest_upper for each in promises),
     }
 
 

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend
+from untrackable.answers.people_trend import people_trend
 from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.brackets import Bracket, at_least
 from untrackable.discovery.discovered import Discovered
 from untrackable.display import (
@@ -21,9 +23,11 @@ from untrackable.display import (
     file_audit_words,
     plan_words,
     question_set_words,
+    turns_audit_words,
 )
 from untrackable.display.answer_words import range_words
 from untrackable.display.numbers import number, said, upper
+from untrackable.display.people_words import active_notes
 from untrackable.display.percentages import NOT_TOLD, order_notes, percent, shown_share, string_notes
 from untrackable.display.trend_words import amount, band_note, change_note, change_sentence, trend_name
 from untrackable.estimation.estimate import Estimate
@@ -75,9 +79,10 @@ def view(result: object) -> View:
 
 
 @view.register
-def _(audit: Audit) -> View:
+def _(audit: Audit | TurnsAudit) -> View:
     rows = [(line.heading, line.what, line.number, line.certainty) for line in audit_words.lines(audit)]
-    return View(_audit_title(audit), audit_words.verdict(audit), ("about", "number", "is", "certainty"), rows)
+    title = turns_audit_words.title(audit) if isinstance(audit, TurnsAudit) else _audit_title(audit)
+    return View(title, audit_words.verdict(audit), ("about", "number", "is", "certainty"), rows)
 
 
 def _audit_title(audit: Audit) -> str:
@@ -123,9 +128,7 @@ def _(comparison: Comparison) -> View:
 @view.register
 def _(plan: Plan) -> View:
     told = plan_words.verdict(plan)
-    rows = [plan_words.cells(option) for option in plan.options]
-    refused = [f"{name}: {why}" for name, why in plan_words.refusals(plan)] if not rows else []
-    return View(told[0], [*told, *refused], plan_words.COLUMNS, rows)
+    return View(told[0], [*told, f"{plan_words.caption(plan)}."], plan_words.COLUMNS, plan_words.rows(plan))
 
 
 @view.register
@@ -164,7 +167,13 @@ def _(estimate: Estimate) -> View:
 
 @view.register
 def _(answer: Answer) -> View:
-    return _estimated(answer.best, answer.label)
+    if answer.only_counts:
+        return view(people_trend(answer, beta=answer.best.beta))
+    found = _estimated(answer.best, answer.label)
+    if answer.question.turns is None:
+        return found
+    people = active_notes(answer.people(beta=answer.best.beta), len(answer.rounds) if answer.pooled else 1)
+    return found._replace(sentences=[*found.sentences, *people])
 
 
 def _estimated(estimate: Estimate, label: Any) -> View:
@@ -212,7 +221,7 @@ def _(trend: NumberTrend) -> View:
     told = [change_sentence(trend, change, trend.unit) for change in trend.changes]
     notes = [
         band_note(trend.beta, len(trend.rounds), all_values=False),
-        change_note(trend.beta, independent=trend.independent, all_values=False),
+        change_note(trend),
     ]
     columns = ("round", "reports", "estimate", "band")
     rows = [(f"{at:,}", f"{sent:,}", share, band) for at, sent, share, band in _by_round(trend)][:_SHOWN]

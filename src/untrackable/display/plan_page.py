@@ -1,147 +1,136 @@
-"""A plan as one self-contained page: the recommendation, the trade-offs, and sliders for other goals."""
+"""A plan, of one question or several, as one self-contained page: the verdict, tables and two charts."""
 
-from importlib import resources
 from typing import Any
 
-from untrackable.auditing.following import followed_beside
-from untrackable.display import plan_json, plan_page_words, plan_words, way_words
-from untrackable.display.chart_theme import NEUTRAL, Key, Series, Spec, chart_spec, line_series
-from untrackable.display.crowd_chart import crowd_chart
-from untrackable.display.following_chart import following_chart
-from untrackable.display.numbers import as_dict
+import numpy as np
+
+from untrackable.display import plan_json, plan_words, question_set_words
+from untrackable.display.chart_theme import COLOURS, Key, Series, Spec, chart_spec, line_series
 from untrackable.display.page_shell import chart_page, command_line
-from untrackable.display.participation_charts import participation_charts
 from untrackable.extras import extra
-from untrackable.planning.other_crowds import other_crowds
-from untrackable.planning.participation_curve import participation_curve
 from untrackable.planning.plans import Plan
-from untrackable.planning.slider_grids import Grids, grids
-from untrackable.planning.ways_to_ask import Compared
-from untrackable.progress import Progress, no_progress
+from untrackable.planning.question_set import QuestionSet
 
 with extra("plots"):
     import altair as alt
 
-_LIMIT = Series("tolerable limit", NEUTRAL, (5, 4))
-_CAPTIONS = plan_page_words.CROWD_CAPTIONS | plan_page_words.ATTENDANCE_CAPTIONS
+_POINTS = 25
+_PLAN = Series("the plan, one round", COLOURS[0], mark="circle", size=110)
+_ONE, _ALL = "one round", "all rounds together"
+_CAPTIONS = {
+    "people": (
+        "The error by people",
+        "How far a figure may be off (upper), with the report of this plan, for other numbers of people.",
+    ),
+    "rounds": (
+        "The error by rounds",
+        "How far one round may be off (upper) if the same time has fewer and longer rounds, or more of them.",
+    ),
+}
+_FORMULAS = [
+    (
+        "One turn",
+        "each of n people answers in one of k rounds, with probability q/k in each: m = n·q/k reports.",
+        "",
+    ),
+    (
+        "Standard error",
+        "√(V/m + p(1−p)(1−m/n)/m): V is the variance of one report given its value, p the share of people.",
+        "",
+    ),
+    (
+        "Error",
+        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
+        "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
+        "",
+    ),
+    ("Privacy", "the largest log ratio of probabilities of one report, times the answers that wipes allow.", ""),
+]
 
 
-def plan_page(plan: Plan, command: list[str], progress: Progress = no_progress) -> str:
-    """The page of a plan; `command` makes it again."""
-    if plan.goals.crowd_eps is not None or plan.goals.asked is not None:
-        return _page_without_sliders(plan, command)
-    found = grids(plan, progress)
-    best = plan.recommended
-    curve = [] if best is None else participation_curve(best)
-    captions = (
-        plan_page_words.CAPTIONS
-        | (plan_page_words.PREDICTED_CAPTIONS if found.predicted else {})
-        | (plan_page_words.ATTENDANCE_CAPTIONS if curve else {})
-    )
-    files = resources.files("untrackable.display")
-    names = [line.name for line in found.lines]
+def plan_page(plan: Plan, command: list[str], *, together: QuestionSet | None = None) -> str:
+    """The page of a plan, or of several questions `together`; `command` makes it again."""
+    lead = plan_words.verdict(plan) if together is None else question_set_words.sentences(together)
+    charts = {"people": _people_chart(plan), "rounds": _rounds_chart(plan)}
+    specs = {name: spec for name, spec in charts.items() if spec is not None}
     return chart_page(
-        title="Which mechanism, with which parameters?",
-        lead=plan_words.verdict(plan),
-        pictures=[(name, *caption) for name, caption in captions.items()],
-        specs=_charts(found, names) | (participation_charts(best, curve) if best and curve else {}),
-        tables=_tables(plan),
-        missing=dict(plan_words.refusals(plan)),
-        missing_heading="Why not the others",
-        formulas=_formulas(plan),
-        how="",
-        source="",
-        parameters=plan_words.campaign_text(plan),
-        command=command_line(command),
-        data=plan_json.as_json(plan),
-        controls=(files / "plan_controls.html").read_text(encoding="utf-8"),
-        script=(files / "plan_sliders.js").read_text(encoding="utf-8"),
-        grids=as_dict(found),
-    )
-
-
-def _page_without_sliders(plan: Plan, command: list[str]) -> str:
-    """The page of a plan for the crowd, or for several answers at once, where every setting takes seconds."""
-    best, crowd = plan.recommended, plan.goals.crowd_eps is not None
-    specs: dict[str, Spec] = {}
-    if best is not None and not crowd:
-        curve = participation_curve(best)
-        specs |= participation_charts(best, curve) if curve else {}
-    if best is not None and crowd:
-        specs["crowd"] = crowd_chart(best, other_crowds(best))
-        if best.goals.discovered is None:
-            specs["following"] = following_chart(followed_beside(best.name, best.mechanism))
-    return chart_page(
-        title=f"Which mechanism, with which parameters{', in the crowd' * crowd}?",
-        lead=plan_words.verdict(plan),
-        pictures=[(name, *_CAPTIONS[name]) for name in specs],
+        title="What will this campaign tell?" if together is None else "What will these questions tell?",
+        lead=lead,
+        pictures=[(name, *caption) for name, caption in _CAPTIONS.items() if name in specs],
         specs=specs,
-        tables=_tables(plan),
-        missing=dict(plan_words.refusals(plan)),
-        missing_heading="Why not the others",
-        formulas=_formulas(plan),
+        tables=_tables(plan, together),
+        missing={},
+        formulas=[("The columns", f"{plan_words.caption(plan)}.", ""), *_FORMULAS],
         how="",
         source="",
         parameters=plan_words.campaign_text(plan),
         command=command_line(command),
-        data=plan_json.as_json(plan),
+        data=plan_json.as_json(plan) if together is None else plan_json.set_json(together),
     )
 
 
-def _formulas(plan: Plan) -> list[tuple[str, str, str]]:
-    """What is computed. The error is that of the wanted figure."""
-    error = (
-        plan_page_words.PREDICTED if plan.goals.discovered is not None else plan_page_words.WANTED[plan.goals.want]
-    )
-    return [error if formula[0] == "Error" else formula for formula in plan_page_words.FORMULAS]
+def _tables(plan: Plan, together: QuestionSet | None) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = [
+        ("How far off figures will be", plan_words.COLUMNS, [("", plan_words.rows(plan))])
+    ]
+    if together is not None:
+        cells = [question_set_words.cells(part) for part in together.parts]
+        found.append(
+            (f"The questions ({question_set_words.caption(together)})", question_set_words.COLUMNS, [("", cells)])
+        )
+    if plan.ways:
+        found.append(("Ways to ask for the same", plan_words.WAY_COLUMNS, [("", plan_words.way_rows(plan.ways))]))
+    return found
 
 
-def _tables(plan: Plan) -> list[tuple[Any, ...]]:
-    """The options. The error of one round has a column only where a figure pools several."""
-    compared = [] if plan.compared is None else [_ways(plan.compared)]
-    if not plan.options:
-        return compared
-    pooled = plan.goals.pooled > 1
-    kept = [i for i, column in enumerate(plan_words.COLUMNS) if pooled or column != "error of one round"]
-    rows = [tuple(plan_words.cells(option)[i] for i in kept) for option in plan.options]
-    columns = tuple(plan_words.COLUMNS[i] for i in kept)
-    return [("Mechanisms that meet the goals", columns, [("", rows)]), *compared]
+def _people_chart(plan: Plan) -> Spec | None:
+    """The error with fewer or more people; None if none of them would be enough to tell anything."""
+    goals, planned = plan.solved, plan.solved.people or 1
+    people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _POINTS).round().astype(np.int64))
+    rows = [
+        {"line": name, "x": int(count), "y": found}
+        for name, rounds in ((_ONE, 1), (_ALL, goals.turns.rounds))
+        for count in people
+        if (found := plan.law.promise(goals.replace(people=int(count)), rounds).radius_upper) <= 1
+    ]
+    return _chart(rows, [_ONE, _ALL], "people", plan, planned)
 
 
-def _ways(compared: Compared) -> tuple[Any, ...]:
-    """The ways to ask for several answers at once."""
-    heading = f"Ways to ask for the same ({way_words.caption(compared)})"
-    return heading, way_words.COLUMNS, [("", way_words.ways(compared))]
+def _rounds_chart(plan: Plan) -> Spec | None:
+    """The error with fewer or more rounds, in the same way."""
+    goals, planned = plan.solved, plan.turns.rounds
+    rounds = np.unique(np.geomspace(1, max(4, planned * 4), _POINTS).round().astype(np.int64))
+    rows = []
+    for count in np.unique([*rounds, planned]):
+        found = plan.law.promise(goals.replace(rounds=int(count), pooled=1), 1).radius_upper
+        if found <= 1:
+            rows.append({"line": _ONE, "x": int(count), "y": found})
+    return _chart(rows, [_ONE], "rounds", plan, planned)
 
 
-def _charts(found: Grids, names: list[str]) -> dict[str, Spec]:
-    log = alt.Scale(type="log", nice=False, padding=8)
-    error = "frequency, predicted" if found.predicted else "error, at most"
-    people = "people" + (", predicted" if found.predicted else "")
-    return {
-        "errors": _chart(names, "rounds", error, log, alt.Scale(type="log")),
-        "people": _chart(names, "everlasting eps", people, log, alt.Scale(type="log")),
-        "tracking": _chart(names, "reports held", found.measure + ", at most", log, alt.Scale(), limit=found.limit),
-    }
-
-
-def _chart(names: list[str], x: str, y: str, across: Any, up: Any, limit: float | None = None) -> Spec:
-    """Lines whose data the sliders set; `shown` are the names of those that have any."""
-    billions: dict[str, Any] = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'B')"}
-    axis = alt.Axis(tickCount=6, **(billions if y.startswith("people") else {"format": "~g"}))
-    key = Key(line_series(names, marks=True), [] if limit is None else [_LIMIT], shown=alt.ExprRef("shown"))
-    base = alt.Chart(alt.NamedData(name="rows")).encode(
-        x=alt.X("x:Q", title=x, scale=across, axis=alt.Axis(tickCount=6, format="~g")),
-        y=alt.Y("y:Q", title=y, scale=up, axis=axis),
-        tooltip=[
-            alt.Tooltip("line:N", title="mechanism"),
-            alt.Tooltip("x:Q", title=x, format=".4~g"),
-            alt.Tooltip("y:Q", title=y, format=".4~g"),
+def _chart(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, planned: int) -> Spec | None:
+    if not rows:
+        return None
+    marked = [{"line": _PLAN.name, "x": planned, "y": plan.one_round.radius_upper}]
+    key = Key(line_series(names), [_PLAN])
+    axes: dict[str, Any] = {
+        "x": alt.X(
+            "x:Q",
+            title=x,
+            scale=alt.Scale(type="log", nice=False, padding=8),
+            axis=alt.Axis(format="~s", tickCount=6, labelBound=True),
+        ),
+        "y": alt.Y(
+            "y:Q", title="error, at most", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
+        ),
+        "tooltip": [
+            alt.Tooltip("line:N", title="figure"),
+            alt.Tooltip("x:Q", title=x, format=",.0f"),
+            alt.Tooltip("y:Q", title="error, at most", format=".3~%"),
         ],
+    }
+    lines = key.lines(alt.Chart(alt.InlineData(values=rows)).encode(**axes))
+    shown = marked if plan.one_round.radius_upper <= 1 else []
+    return chart_spec(
+        alt.layer(*lines, key.marks(alt.Chart(alt.InlineData(values=shown)).encode(**axes), _PLAN.name), key.legend)
     )
-    layers = [*key.lines(base), key.legend]
-    if limit is not None:
-        layers.append(key.rule(_LIMIT.name, limit))
-    spec = chart_spec(alt.layer(*layers).add_params(alt.param(name="shown", value=names)))
-    spec.setdefault("datasets", {})["rows"] = []
-    return spec

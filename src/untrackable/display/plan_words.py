@@ -1,361 +1,307 @@
-"""A plan in words: the recommendation, a table, why not the others, and the paper's own selection."""
+"""A plan in words: how far off figures will be, what can be ranked, and what anybody can learn of a person."""
 
-from typing import Any
+import math
 
 from untrackable import strict_json
-from untrackable.display import way_words
-from untrackable.display.attendance_words import participation_words
-from untrackable.display.crowd_words import crowd_cell
-from untrackable.display.numbers import all_of, cell, number, said, upper
-from untrackable.display.observer_words import shift_words, trust_words
-from untrackable.display.truth_words import truth_words
-from untrackable.planning.goals import AMONG, FOREVER, USABLE_ERROR, Goals
-from untrackable.planning.plans import Option, Plan, Refusal
+from untrackable.brackets import Bracket
+from untrackable.display.crowd_words import both_ends
+from untrackable.display.numbers import number, odds_factor, upper
+from untrackable.planning.every_round import DELTA, EveryRound
+from untrackable.planning.forecast import Promise
+from untrackable.planning.goals import Goals
+from untrackable.planning.longer_looks import longer_looks
+from untrackable.planning.plans import WIPED_DELTA, Plan, gap
+from untrackable.planning.report_choice import DRAW, GROUPS, JOINT
 from untrackable.planning.rounding import counted, rounded_up
+from untrackable.planning.ways_to_ask import DIVIDE, Way
 
-COLUMNS = (
-    "mechanism",
-    "people",
-    "rounds",
-    "eps alone",
-    "eps in the crowd",
-    "error of a figure",
-    "error of one round",
-    "answered",
-    "recognised",
-    "followed",
-    "other answers",
-    "report",
-    "state",
-    "parameters",
-)
-
-_FEW = 8
-"""Entries of a parameter that are shown one by one."""
-
-
-def asked(goals: Goals) -> str:
-    """The goals in a sentence."""
-    question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
-    if goals.discovered is not None:
-        question = f"strings of up to {goals.discovered.longest} symbols, discovered by {goals.levels} prefixes"
-    if goals.asked is not None:
-        tables = f", in {len(goals.asked.tables)} tables" if len(goals.asked.tables) > 1 else ""
-        question = f"several answers at once, of which {goals.asked.cells:,} shares are wanted{tables}"
-    parts = [question, "asked without end" if goals.rounds == FOREVER else ""]
-    parts += [_rounds(goals)] if isinstance(goals.rounds, int) else []
-    parts += [f"{goals.pooled:,} rounds pooled for a figure"] if goals.pooled > 1 else []
-    parts += [_people(goals.people)] if goals.people else []
-    parts += _privacy(goals)
-    held = "all reports" if goals.reports is None else f"{goals.reports:,} report{'s' * (goals.reports > 1)}"
-    tolerance = goals.tolerance
-    parts.append(f"{tolerance.measure} at most {number(tolerance.limit)} if an observer holds {held} of a person")
-    if goals.answer_limit < 1:
-        parts.append(f"matched among {goals.crowd:,} by other answers at most {number(goals.answer_limit)}")
-    parts.append(_attending(goals))
-    if goals.want != "frequencies":
-        parts.append({"quantiles": "the share of people up to each number", "mean": "the mean"}[goals.want])
-    if goals.error is not None:
-        parts.append(f"error at most {number(goals.error)}")
-    elif goals.unknown == "error":
-        parts.append(f"error at most {number(USABLE_ERROR)}, above which a figure says little")
-    if goals.unknown == "eps":
-        parts.append(f"eps at most {number(goals.largest_eps)}")
-    return "; ".join(filter(None, parts)) + "."
-
-
-def _privacy(goals: Goals) -> list[str]:
-    """What is asked against each observer."""
-    values = " for any sequence of values" if goals.changes else ""
-    if goals.crowd_eps is None:
-        asked = f"everlasting eps = {number(goals.eps)} at" if goals.eps else "everlasting privacy at"
-        return [f"{asked} delta = {goals.delta:g}{values}"]
-    crowd = f"in the crowd everlasting eps = {number(goals.crowd_eps)} at delta = {goals.crowd_delta:g}{values}"
-    alone = "" if goals.eps is None else f"alone eps at most {number(goals.eps)} at delta = {goals.delta:g}"
-    return [crowd, alone]
-
-
-def _attending(goals: Goals) -> str:
-    """What is asked of attendance."""
-    often = "" if goals.participation is None else f", each round answered with probability {goals.participation}"
-    if goals.one_network:
-        return "answers from one network only" + often
-    if goals.recognition == 1:
-        return "attendance left out" + often
-    stays = f" for {goals.persistence:,} rounds at a time" if goals.persistence > 1 else ""
-    return (
-        f"recognised among {AMONG:,} by reports and attendance at most {number(goals.recognition)}, by an observer "
-        f"of {len(goals.places)} places where people are {' and '.join(map(str, goals.places))} of the time"
-        f"{stays}{often}"
-    )
-
-
-def _people(count: int) -> str:
-    return f"{counted(count)} {'people' if count > 1 else 'person'}"
-
-
-def _rounds(goals: Goals) -> str:
-    if goals.rounds == FOREVER:
-        return "for ever"
-    return f"{goals.rounds:,} round{'s' * (goals.rounds != 1)}"
-
-
-def promise(goals: Goals) -> str:
-    """Which frequencies the error is of, and how surely."""
-    if goals.discovered is not None:
-        return "the frequency from which on strings are found (predicted)"
-    what = "all values at once" if goals.simultaneous and goals.size > 2 else "any one value"
-    if goals.asked is not None:
-        what = f"{all_of(goals.asked.cells, 'shares')} at once" if goals.simultaneous else "any one share"
-    if goals.want == "quantiles":
-        what = "the share of people up to any number" + ", all at once" * goals.simultaneous
-    if goals.want == "mean":
-        what = "the mean, as a share of the range of numbers"
-    pooled = f", {goals.pooled:,} rounds pooled" if goals.pooled > 1 else ""
-    when = "the first figure" if goals.rounds == FOREVER else "every figure"
-    return f"{what}, except with probability {goals.beta:g}, in {when}{pooled}"
+COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
+"""The table of a plan."""
+WAY_COLUMNS = ("way to ask", "standard error of a round", "error of a figure", "what a person sends")
+_HARDLY_PRIVATE = 10.0
+"""From this eps on, one answer can be 20,000 times as likely as another: words say that this protects little."""
+WAYS = {
+    DRAW: "one report about one of the questions, which the client draws",
+    GROUPS: "one report about some of the questions together, which the client draws",
+    JOINT: "one report about all questions together",
+    DIVIDE: "a report about each question, each with its part of eps (for comparison only)",
+}
+"""What a person sends in each way to ask."""
 
 
 def verdict(plan: Plan) -> list[str]:
-    """The answer first, then what it rests on."""
-    best = plan.recommended
-    if best is None:
-        told = way_words.recommended(plan) if plan.separately else [_unusable(plan)]
-        told += [
-            f"The nearest is {refusal.name}. It needs {_instead(refusal)}."
-            for refusal in plan.refusals[:1]
-            if refusal.nearest
-        ]
-        return [*told, "Asked for: " + asked(plan.goals)]
-    first = [_answer(plan, best)]
-    return [
-        *([*way_words.recommended(plan), *first] if plan.separately else [*first, *way_words.recommended(plan)]),
-        *trust_words(best),
-        _promises(best),
-        *attendance(best),
-        *_meaning(best),
-        *shift_words(best),
-        *_second(plan, best),
-        *_paper(plan),
-        "Asked for: " + asked(plan.goals),
-    ]
+    """The answer first: accuracy, ranks, and what each observer learns. If goals are not met, what would help."""
+    return [*_unmet(plan), *accuracy(plan), ranking(plan), *observers(plan), relay(plan), *details(plan)]
 
 
-def _unusable(plan: Plan) -> str:
-    """The first line where nothing meets the goals: how large the error would be, if that is what is wrong."""
-    found = [r.error_upper for r in plan.refusals if r.error_upper is not None]
-    if not found:
-        return "No mechanism meets these goals."
-    wanted = number(plan.goals.error or USABLE_ERROR)
-    error = f"±{upper(min(found))} (upper)" if min(found) < 1 else "more than ±1"
-    told = f"Not usable: the error would be {error}, and it must be at most ±{wanted}."
-    return f"{told} No mechanism meets these goals."
+def _unmet(plan: Plan) -> list[str]:
+    if plan.met:
+        return []
+    helped = [f"Instead: {change.text}." for change in plan.changes]
+    return [f"Not met. {plan.why}", *helped, "A relay would not change the error. What this campaign would give:"]
 
 
-def attendance(best: Option) -> list[str]:
-    """How often clients answer, and what that reveals beside the reports."""
-    found, goals = best.recognised, best.goals
-    told = [participation_words(goals.answered, goals.one_network)]
-    if goals.one_network:
-        return told
-    if goals.rounds == FOREVER:
-        return [
-            *told,
-            f"Recognised among {AMONG:,} by reports and attendance: 1 (exact), as there is no last round.",
-        ]
-    stays = "" if goals.persistence == 1 else f" if people stay at a place for {goals.persistence:,} rounds"
-    return [
-        *told,
-        f"Recognised among {AMONG:,} by reports and attendance together{stays}: at most "
-        f"{upper(found.recognition.upper)} (upper; guessing: {1 / AMONG:g}), advantage {said(found.advantage)}. "
-        f"If people stay at a place for 7 rounds, it is at most {upper(found.stays_of_7.upper)}; for 30 rounds, "
-        f"{upper(found.stays_of_30.upper)}; for {_rounds_long(found.worst_stay)}, which is the worst, "
-        f"{upper(found.worst.upper)} (all upper).",
-    ]
+def accuracy(plan: Plan) -> list[str]:
+    """Three lines: how far off one round, a quarter of the rounds and all of them together will be."""
+    goals, rounds = plan.solved, plan.turns.rounds
+    first = f"{_answer(plan)}{_figure_words(plan, 'one round', plan.one_round)}, {_certainly(goals)}."
+    quarter = f"A quarter of the rounds, {plan.quarter.rounds:,} together: {_short_words(plan, plan.quarter)}."
+    everything = f"All {rounds:,} rounds together: {_short_words(plan, plan.all_rounds)}; nobody is in them twice."
+    if rounds == 1:
+        return [first]
+    return [first, quarter, everything]
 
 
-def _rounds_long(count: int) -> str:
-    return f"{count:,} round{'s' * (count != 1)}"
-
-
-def _meaning(best: Option) -> list[str]:
-    """What the parameters mean for a person, and for people with different answers."""
-    apart = best.other_answers
-    told = (
-        f"People with other answers are told apart with advantage {said(apart.advantage)}; "
-        f"matched among {best.goals.crowd:,}: {said(apart.matched)}."
-    )
-    return [told, *([] if best.truthfulness is None else [truth_words(*best.truthfulness)])]
-
-
-def _answer(plan: Plan, best: Option) -> str:
-    match plan.unknown:
+def _answer(plan: Plan) -> str:
+    """What was solved for, if that is not the error."""
+    goals = plan.solved
+    match plan.unknown if plan.met else None:
         case "people":
-            return f"{best.name} with {_people(best.goals.people or 0)}."
-        case "eps":
-            return f"{best.name} at everlasting eps = {number(rounded_up(best.goals.eps or 0.0))}."
-        case "rounds" if best.goals.rounds == FOREVER:
-            return f"{best.name}, {_rounds(best.goals)}."
+            return f"{counted(goals.people or 0)} people are needed. "
         case "rounds":
-            return f"{best.name} for {_rounds(best.goals)}."
-    if best.goals.discovered is not None:
-        share = upper(best.error_upper)
-        return f"{best.name}: it finds strings that at least {share} of all people hold (predicted)."
-    if best.goals.want == "quantiles":
-        return f"{best.name}: shares of people up to a number are off by at most {upper(best.error_upper)} (upper)."
-    if best.goals.want == "mean":
-        return f"{best.name}: the mean is off by at most {upper(best.error_upper)} of the range (upper)."
-    if best.goals.asked is not None:
-        return f"{best.name}: shares are off by at most {upper(best.error_upper)} (upper)."
-    return f"{best.name}: frequencies are off by at most {upper(best.error_upper)} (upper)."
+            return f"At most {goals.rounds:,} round{'s' * (goals.rounds != 1)}. "
+        case "eps":
+            return f"eps {upper(rounded_up(goals.eps or 0.0))} is needed. "
+    return ""
 
 
-def _promises(best: Option) -> str:
-    if best.goals.discovered is not None:
+def _figure_words(plan: Plan, when: str, promise: Promise) -> str:
+    goals = plan.solved
+    reports = f"About {promise.reports:,.0f} people answer {when}"
+    if promise.radius_upper > 1:
+        return f"{reports}: too few to tell anything"
+    if goals.discovered is not None:
         return (
-            f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}. "
-            f"Reports are divided among {best.goals.levels} prefixes. "
-            "A string counts as found three standard errors above the threshold of one prefix."
+            f"{reports}: strings that at least {points(promise.radius_upper)} of people hold are found (predicted)"
         )
-    return (
-        f"Error at most {upper(best.error_upper)} (upper; {promise(best.goals)}); standard error of one round "
-        f"{_standard_error(best)} ({error_given(best.goals)}). "
-        f"Tracking: {best.goals.tolerance.measure} {said(best.tracked)}."
+    error = f"off by at most ±{_points(promise.radius_upper)} (upper; standard error {_standard(plan, promise)})"
+    return f"{reports}: {subject(goals)} {'are' if goals.want == 'quantiles' else 'is'} {error}"
+
+
+def _short_words(plan: Plan, promise: Promise) -> str:
+    if promise.radius_upper > 1:
+        return "too few to tell anything"
+    if plan.solved.discovered is not None:
+        return f"strings from {points(promise.radius_upper)} on (predicted)"
+    return f"±{_points(promise.radius_upper)} (upper; standard error {_standard(plan, promise)})"
+
+
+def _standard(plan: Plan, promise: Promise) -> str:
+    exact = promise.certainty == "exact"
+    return f"{_number(100 * promise.standard_error, exact)}, {'exact' if exact else 'upper'}"
+
+
+def subject(goals: Goals) -> str:
+    """What an error is of."""
+    if goals.want == "mean":
+        return "the mean, in hundredths of the range of numbers,"
+    if goals.want == "quantiles":
+        return "the shares of people up to any number"
+    if goals.discovered is not None:
+        return "a string"
+    share = goals.typical_share(goals.size)
+    if goals.asked is not None:
+        alike = goals.typical is not None or max(map(len, goals.asked.shown)) == 1
+        return (
+            "the share of an answer" if alike else f"an answer (any to yes/no, others of at most {100 * share:g} %)"
+        )
+    if goals.size == 2:
+        return "the share of a yes"
+    return f"an answer that {100 * share:g} % of people give, or fewer,"
+
+
+def _certainly(goals: Goals) -> str:
+    if goals.want == "mean" or not goals.simultaneous or (goals.size == 2 and goals.asked is None):
+        return f"except with probability {goals.beta:g}"
+    return f"all at once, except with probability {goals.beta:g}"
+
+
+def ranking(plan: Plan) -> str:
+    """Whether answers can be ranked, in one round and in all rounds together."""
+    goals = plan.solved
+    if goals.want != "frequencies" or goals.discovered is not None:
+        return "There are no answers to be ranked."
+    one, everything = (gap(goals, promise) for promise in (plan.one_round, plan.all_rounds))
+    typical = plan.law.share
+    if goals.size == 2 and goals.asked is None:
+        half = f"half the people by more than {points(everything / 2)} in all rounds together"
+        return f"Which answer is more frequent is certain if its share differs from {half} (upper)."
+    told = (
+        f"two shares that differ by more than {points(one)} in one round, or by {points(everything)} in all "
+        "rounds together, are surely in the right order (upper)"
     )
+    if everything > 1:
+        return "Can answers be ranked? No: even all rounds together tell too little."
+    if one > 1:
+        enough = f"{points(everything)} in all rounds together"
+        told = f"only two shares that differ by more than {enough} are surely in the right order (upper)"
+    can = "yes" if one <= typical else "in all rounds together only" if everything <= typical else "no"
+    return f"Can answers be ranked? {can[:1].upper()}{can[1:]}: {told}."
 
 
-def _standard_error(best: Option) -> str:
-    return number(best.standard_error, "nearest" if _is_plain(best.goals) else "up")
-
-
-def error_given(goals: Goals) -> str:
-    """How well the standard error is known, and of what."""
-    return "exact; of a value that nobody holds" if _is_plain(goals) else "upper"
-
-
-def _is_plain(goals: Goals) -> bool:
-    """Whether the frequencies of single answers are wanted."""
-    return goals.want == "frequencies" and goals.asked is None
-
-
-def _second(plan: Plan, best: Option) -> list[str]:
-    """The best option whose reports cannot be linked, if that is another one."""
-    if best.tracked.upper == 0 or best.goals.matched is not None:
-        return []
-    hidden = next((o for o in plan.options if o.tracked.upper == 0), None)
-    if hidden is None:
-        return []
+def observers(plan: Plan) -> list[str]:
+    """What nobody can learn, what the collector alone can, and what relay and collector can together."""
+    goals, eps = plan.solved, plan.eps_alone
+    reports = "one report" if not goals.wipes else f"one report, or {goals.wipes + 1} if their storage is wiped"
+    hardly = ", which is hardly any protection" if eps > _HARDLY_PRIVATE else ""
     return [
-        f"If nobody may be followed at all: {hidden.name}, {_answers(hidden, plan.unknown)} "
-        f"({hidden.goals.tolerance.measure} 0, exact)."
+        f"Nobody can follow a person: each sends {reports}, in a round that their device draws in secret. Nobody "
+        "has to be trusted for this.",
+        f"The collector alone learns of a person's answer at most eps {upper(eps)}, for ever and with delta 0: no "
+        f"report is more than {odds_factor(eps)} times as likely for one answer as for another{hardly} (exact).",
+        "Relay and collector together learn no more than that. Somebody seen at one place is found among "
+        f"{goals.people or 0:,} people seen at another with probability at most {upper(plan.recognition_upper)} "
+        "(upper).",
     ]
 
 
-def _answers(option: Option, unknown: str | None) -> str:
-    match unknown:
-        case "people":
-            return _people(option.goals.people or 0)
-        case "eps":
-            return f"eps = {number(rounded_up(option.goals.eps or 0.0))}"
-        case "rounds":
-            return _rounds(option.goals)
-    return f"error at most {upper(option.error_upper)}"
-
-
-def _paper(plan: Plan) -> list[str]:
-    found = plan.published
-    if plan.goals.crowd_eps is not None or not _is_plain(plan.goals):
-        return []  # The paper knows no crowd, and estimates the frequencies of one answer only.
-    if found is None:
-        return ["The paper's own parameter selection has no answer to these goals."]
-    slots = (
-        f"L = {found.slots:,}, k²/L = {upper(found.delta_upper)}" if found.slots else "L = 0: nothing can be stored"
-    )
-    limit = number(plan.goals.tolerance.advantage_limit)
-    return [
-        f"The paper's own selection, as printed: eps' = {number(found.eps_report)}, {slots}. "
-        f"For k²/L within {limit} it needs {counted(found.people_upper)} people, {upper(found.ratio_upper)} "
-        f"times as many as {plan.options[0].name} ({upper(found.ratio_same_radius_upper)} times with the same "
-        "accuracy radius on both sides; its term L²/2^d is left out)."
-    ]
-
-
-def cells(option: Option) -> tuple[str, ...]:
-    """A row of the table under `COLUMNS`."""
-    goals = option.goals
-    about = "≤" if goals.discovered is None else "≈"
-    parameters = {k: v for k, v in option.mechanism.to_json().items() if k != "mechanism"}
+def relay(plan: Plan) -> str:
+    """What a relay changes, or would change: the collector's view alone."""
+    crowd, relay = plan.crowd, plan.solved.relay
+    begin = "The relay changes" if relay else "A relay would change"
+    if crowd is None:
+        return f"{begin} nothing that is proved: rounds may have fewer than two reports."
+    if crowd.everybody.upper >= plan.eps_alone:
+        return f"{begin} nothing that is proved: rounds have too few reports, at least {crowd.reports:,}."
     return (
-        option.name,
-        counted(goals.people or 0),
-        "for ever" if goals.rounds == FOREVER else f"{goals.rounds:,}",
-        cell(option.everlasting),
-        crowd_cell(option.in_crowd),
-        f"{about} {upper(option.error_upper)}",
-        f"{about} {upper(option.one_round_upper)}",
-        answered(option),
-        f"≤ {upper(option.recognised.recognition.upper)}",
-        cell(option.tracked),
-        cell(option.other_answers.advantage),
-        _bytes(option.report_bytes),
-        _bytes(option.state_bytes),
-        ", ".join(f"{key}={_short(value)}" for key, value in parameters.items()),
+        f"{begin} no error, only the collector's view: among the {crowd.reports:,} reports that a round has at "
+        f"least, eps is {both_ends(crowd.everybody)}; for people who are active in every round, "
+        f"{both_ends(crowd.throughout)}. Both at delta {crowd.delta:g}."
     )
 
 
-def table_caption(goals: Goals) -> str:
+def details(plan: Plan) -> list[str]:
+    """What else should be known."""
+    told = []
+    if plan.ways:
+        told.append(f"Best way to ask: {WAYS[plan.way]}.")
+    told.append(
+        f"If storage is wiped once in every round, a person answers again and again: eps {_bound(plan.wiped)} at "
+        f"delta {WIPED_DELTA:g}. Wiped more often, there is no bound."
+    )
+    told.append(
+        "Somebody seen at one place is certainly nobody who is seen at another: with half of the time at each, "
+        f"that excludes people with advantage {number(plan.exclusion)} (exact), and finds nobody."
+    )
+    if plan.mechanism.shift() is not None:
+        told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")
+    looks = longer_looks(plan.solved)
+    if looks and looks[0].rounds > 1:
+        error = _number(100 * looks[0].standard_error)
+        told.append(
+            f"One report about {looks[0].rounds} consecutive rounds would tell each with a standard error of "
+            f"{error} points (upper). Campaigns do not offer that yet."
+        )
+    told.append("Rounds that are pooled weigh people by how often they are active.")
+    return [*told, f"Asked for: {asked(plan.goals)}."]
+
+
+def better_words(eps: float | None, goals: Goals) -> str:
+    """Where everybody in every round would be better."""
+    if goals.want != "frequencies" or goals.asked is not None or goals.discovered is not None:
+        return ""
+    if eps is None:
+        return "Everybody in every round (`Deck`) would be less accurate at any eps up to 64."
+    return (
+        f"Everybody in every round (`Deck`, delta {DELTA:g}) would be more accurate from eps {number(eps)} on. "
+        "People can then be recognised by the rounds that they answer."
+    )
+
+
+def every_round_line(row: EveryRound) -> str:
+    """One mechanism for every round."""
+    if row.standard_error is None:
+        return f"{row.name}: {row.why}"
+    error = f"standard error {_number(100 * row.standard_error)} points" if row.standard_error < 1 else "not usable"
+    return f"{row.name}: {error}{', and its reports can be linked' * row.linked}"
+
+
+def asked(goals: Goals) -> str:
+    """The goals, or the solved ones, in a sentence without its full stop."""
+    question = "a yes/no question" if goals.size == 2 else f"a question with {_many(goals.size)} answers"
+    if goals.discovered is not None:
+        question = f"strings of up to {goals.discovered.longest} symbols, discovered by their prefixes"
+    if goals.asked is not None:
+        question = f"several answers at once, of which {goals.asked.cells:,} shares are wanted"
+    parts = [question]
+    parts += [f"{goals.rounds:,} round{'s' * (goals.rounds != 1)}"] if goals.rounds else []
+    parts += [f"{goals.pooled:,} of them pooled for a figure"] if goals.pooled > 1 else []
+    parts += [f"{counted(goals.people)} {'people' if goals.people > 1 else 'person'}"] if goals.people else []
+    parts += [f"{goals.share} of them with a turn"] if goals.share != 1 else []
+    parts += [f"eps {upper(goals.eps)} for ever"] if goals.eps else []
+    parts += [f"up to {goals.wipes} wipe{'s' * (goals.wipes != 1)} of storage"] if goals.wipes else []
+    parts += [{"quantiles": "shares up to each number", "mean": "the mean"}.get(goals.want, "")]
+    parts += [f"error at most {points(goals.error)}"] if goals.error is not None else []
+    return "; ".join(filter(None, parts))
+
+
+def rows(plan: Plan) -> list[tuple[str, ...]]:
+    """The table of a plan under `COLUMNS`."""
+    named = (("one round", plan.one_round), ("a quarter", plan.quarter), ("all rounds", plan.all_rounds))
+    figure = [("a figure", plan.figure)] if plan.solved.pooled > 1 else []
+    return [promise_cells(name, promise) for name, promise in (*figure, *named)]
+
+
+def promise_cells(name: str, promise: Promise) -> tuple[str, ...]:
+    """One row of the table."""
+    return (
+        name,
+        f"{promise.rounds:,}",
+        f"{promise.reports:,.0f}",
+        f"{promise.fewest:,}",
+        share_cell(promise.standard_error, "" if promise.certainty == "exact" else "≤ "),
+        share_cell(promise.radius_upper),
+        share_cell(promise.widest_upper),
+    )
+
+
+def caption(plan: Plan) -> str:
     """What the columns of the table mean."""
+    certainty = "of one round exact, of several upper" if plan.law.certainty == "exact" else "upper"
     return (
-        "best first; exact unless marked ≤ (upper); alone: an observer who knows whose reports are whose; in the "
-        "crowd: one who does not (does not apply: reports can be linked); answered: rounds; recognised: among "
-        f"{AMONG:,}, by reports and attendance; followed: {goals.tolerance.measure}, by the same answer; "
-        f"other answers: advantage; errors: {promise(goals)}"
+        "In points (hundredths). reports: on average; fewest: in 99 of 100 cases (exact); standard error "
+        f"({certainty}): of {subject(plan.solved).rstrip(',')}, by noise and by who answers; error: of the same, "
+        f"at most (upper), {_certainly(plan.solved)}; error of any answer: of one that many people give (upper)"
     )
 
 
-def answered(option: Option) -> str:
-    """The share of rounds that a client answers."""
-    share = option.goals.answered
-    if share == 1:
-        return "all"
-    return f"1 in {share.denominator:,}" if share.numerator == 1 else str(share)
-
-
-def refusals(plan: Plan) -> list[tuple[str, str]]:
-    """Names, and why they do not meet the goals; those with the same reason together."""
-    grouped: dict[str, list[str]] = {}
-    for refusal in plan.refusals:
-        told = refusal.why + (f" It needs {_instead(refusal)}." if refusal.nearest else "")
-        grouped.setdefault(told, []).append(refusal.name)
-    return [(", ".join(names), told) for told, names in grouped.items()]
+def way_rows(ways: tuple[Way, ...]) -> list[tuple[str, ...]]:
+    """The ways to ask under `WAY_COLUMNS`, best first."""
+    return [
+        (way.name, "–", "–", way.why)
+        if way.standard_error is None or way.error_upper is None
+        else (way.name, share_cell(way.standard_error), share_cell(way.error_upper), WAYS[way.name])
+        for way in ways
+    ]
 
 
 def campaign_text(plan: Plan) -> str:
-    """The recommended option as indented JSON, or that there is none."""
-    return (
-        strict_json.write(plan.campaign().to_json(), indent=2) if plan.options else "no mechanism meets these goals"
-    )
+    """The campaign as indented JSON, or that there is none."""
+    return strict_json.write(plan.campaign().to_json(), indent=2) if plan.met else "these goals are not met"
 
 
-def _instead(refusal: Refusal) -> str:
-    return ", or ".join(change.text for change in refusal.nearest)
+def share_cell(share: float, sign: str = "≤ ") -> str:
+    """An error in a table, in points."""
+    return f"{sign}{_number(100 * share, exact=not sign)}" if share <= 1 else "–"
+
+
+def points(share: float) -> str:
+    """A share as points, rounded up."""
+    return _points(share)
+
+
+def _points(share: float) -> str:
+    return f"{_number(100 * share)} points" if math.isfinite(share) and share <= 1 else "more than 100 points"
+
+
+def _number(value: float, exact: bool = False) -> str:
+    """Three digits, rounded up unless it is exact."""
+    return f"{value:.3g}" if exact else f"{rounded_up(value, 3, forgiven=1e-12):.3g}"
+
+
+def _bound(bracket: Bracket) -> str:
+    return f"{number(bracket.upper, 'up')} ({'exact' if bracket.certainty == 'exact' else 'upper'})"
 
 
 def _many(size: int) -> str:
     return f"{size:,}" if size < 10**9 else f"2^{(size - 1).bit_length()}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(f"{key}={_short(item)}" for key, item in value.items() if key != "mechanism")
-        return f"{value['mechanism']}({inner})"
-    if isinstance(value, list) and len(value) > _FEW:
-        return f"[{len(value):,} entries]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _bytes(count: int) -> str:
-    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"

@@ -8,6 +8,7 @@ from untrackable.auditing.comparison import Comparison
 from untrackable.auditing.evidence.client_audit import ClientAudit
 from untrackable.auditing.evidence.file_audit import FileAudit
 from untrackable.auditing.mechanism_audit import Audit
+from untrackable.auditing.turns_audit import TurnsAudit
 from untrackable.discovery.discovered import Discovered
 from untrackable.display.audit_figure import audit_picture
 from untrackable.display.client_audit_figure import client_audit_picture
@@ -20,8 +21,8 @@ from untrackable.display.experiment_figure import experiment_picture
 from untrackable.display.file_audit_figure import file_audit_picture
 from untrackable.display.picture import Picture
 from untrackable.display.plan_figure import plan_picture
-from untrackable.display.question_set_figure import question_set_picture
 from untrackable.display.trend_figure import trend_picture
+from untrackable.display.turns_audit_figure import turns_audit_picture
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.ordered_values import Distribution
 from untrackable.planning.plans import Plan
@@ -39,6 +40,11 @@ def picture_of(result: object, top: int) -> Picture:
 @picture_of.register
 def _(result: Audit, top: int) -> Picture:
     return audit_picture(result)
+
+
+@picture_of.register
+def _(result: TurnsAudit, top: int) -> Picture:
+    return turns_audit_picture(result)
 
 
 @picture_of.register
@@ -78,7 +84,7 @@ def _(result: Plan, top: int) -> Picture:
 
 @picture_of.register
 def _(result: QuestionSet, top: int) -> Picture:
-    return question_set_picture(result)
+    return plan_picture(result.plan)
 
 
 @picture_of.register

@@ -47,12 +47,14 @@ def trend_picture(trend: NumberTrend) -> Picture:
 
 
 def trends_picture(found: Trends) -> Picture:
-    """Mean and quantiles, if there are any, and below them the values with the largest estimates."""
+    """How many were active, mean and quantiles, as far as known, and the values with the largest estimates."""
     shares = found.shares[:MOST_TRENDS]
     left_out = len(found.shares) - len(shares)
     more = f" ({left_out} more values are not drawn)" if left_out else ""
-    parts = [(found.numbers, "Mean and quantiles by round")] if found.numbers else []
-    parts.append((shares, f"Shares by round{more}"))
+    parts: list[tuple[tuple[NumberTrend, ...], str]] = []
+    parts += [((found.people,), "People active by round")] if found.people else []
+    parts += [(found.numbers, "Mean and quantiles by round")] if found.numbers else []
+    parts += [(shares, f"Shares by round{more}")] if shares else []
     figure, made = panels(*(trends_height(len(trends)) for trends, _ in parts))
     for panel, (trends, title) in zip(made, parts, strict=True):
         draw_trends(panel, trends, title)

@@ -1,6 +1,7 @@
 """An answer round by round, as a table for people or programs: estimates, bands and changes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,10 +9,12 @@ import numpy as np
 
 from untrackable.answers.answer import Answer
 from untrackable.answers.number_trend import NumberTrend, number_trends, share_trends
-from untrackable.answers.trend import at_beta
+from untrackable.answers.people_trend import people_trend
 from untrackable.display.estimate_table import as_dict as estimate_dict
+from untrackable.display.estimate_table import people_columns
 from untrackable.display.notebook_columns import Column
 from untrackable.display.number_words import quantity_in
+from untrackable.display.people_words import COUNTED
 from untrackable.display.percentages import CANNOT_TELL, NOT_TOLD, order_notes, percent, shown_share
 from untrackable.display.table_file import write_table
 from untrackable.display.trend_words import (
@@ -23,6 +26,7 @@ from untrackable.display.trend_words import (
     trend_unit,
     unchanged_sentence,
 )
+from untrackable.estimation.active_people import active_people
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.estimate_export import columns_by_round
 from untrackable.reports.file_answers import FileAnswer
@@ -34,7 +38,7 @@ _MOST_ROUNDS = 24
 class Trends(NamedTuple):
     """The values with the largest estimates over the rounds, and if values are numbers, their mean and quantiles.
 
-    `others` says that values which are not shown may be as frequent.
+    With turns, `people` is how many were active. `others` says that values which are not shown may be as frequent.
     """
 
     shares: tuple[NumberTrend, ...]
@@ -42,28 +46,32 @@ class Trends(NamedTuple):
     beta: float
     unit: str
     others: bool = False
+    people: NumberTrend | None = None
 
     def units(self) -> list[tuple[NumberTrend, Unit]]:
         """All trends, numbers first, each with its unit."""
-        return [*((trend, self.unit) for trend in self.numbers), *((trend, None) for trend in self.shares)]
+        people: list[tuple[NumberTrend, Unit]] = [] if self.people is None else [(self.people, "")]
+        return [*people, *((trend, self.unit) for trend in self.numbers), *((trend, None) for trend in self.shares)]
 
 
 def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: float) -> Trends:
     """The trends of the values with the largest estimates. Those of numbers hold together as well."""
-    rows = answer.best.top(top)
+    rows = [] if answer.only_counts else answer.best.top(top)
     return Trends(
-        share_trends(answer, [row.value for row in rows], beta=beta),
+        share_trends(answer, [row.value for row in rows], beta=beta) if rows else (),
         number_trends(answer, quantiles, beta=beta),
         beta,
         getattr(answer.encoding, "unit", ""),
-        not answer.best.certainly_top(rows),
+        bool(rows) and not answer.best.certainly_top(rows),
+        people_trend(answer, beta=beta) if answer.question.turns is not None or answer.only_counts else None,
     )
 
 
 def tables(found: Trends, width: int) -> list[dict[str, list[str]]]:
-    """Mean and quantiles with a row for each round, as many beside each other as fit, and then the shares."""
+    """People, mean and quantiles with a row for each round, as many beside each other as fit, then the shares."""
     shares = [_share_table(found.shares)] if found.shares else []
-    return [*_number_tables(found.numbers, found.unit, width), *shares]
+    people = [] if found.people is None else _number_tables([found.people], "", width)
+    return [*people, *_number_tables(found.numbers, found.unit, width), *shares]
 
 
 def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list[dict[str, list[str]]]:
@@ -120,17 +128,22 @@ def sentences(found: Trends) -> list[str]:
 
 def notes(found: Trends) -> list[str]:
     """What bands and changes promise."""
-    first, several = (*found.shares, *found.numbers)[0], len(found.shares) > 1
+    first, several = (found.units()[-1][0]), len(found.shares) > 1
     beyond = ["shares are cut off at 0 and 100 %"] * bool(found.shares)
     beyond += ["a mean may be out of range"] * bool(found.numbers)
     said = [
-        f"estimate: unbiased; {', and '.join(beyond)}{'; behind it, its band' * bool(found.numbers)}",
+        "; ".join(["estimate: unbiased", *beyond, *["behind it, its band"] * bool(found.numbers or found.people)]),
         band_note(found.beta, len(first.rounds), all_values=several),
-        change_note(found.beta, independent=first.independent, all_values=several),
+        change_note(first, all_values=several),
     ]
     if len(first.rounds) > _MOST_ROUNDS:
         said.insert(
             0, f"the last {_MOST_ROUNDS} of {len(first.rounds):,} rounds; --json and --plot have all of them"
+        )
+    if found.people is not None:
+        said.append(
+            f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands "
+            "and changes hold together as well; shares and numbers of a round are of those who were active in it"
         )
     if any(np.isnan(trend.estimates).any() for trend in found.shares):
         said.append(NOT_TOLD)
@@ -160,6 +173,7 @@ def as_dict(answer: FileAnswer, found: Trends) -> dict[str, Any]:
         "beta": found.beta,
         "bands": "upper, all rounds together",
         "changes": "upper, all together",
+        **({} if found.people is None else {"people": _trend_dict(found.people)}),
         "shares": [_trend_dict(trend) for trend in found.shares],
         "unit": found.unit,
         "numbers": [_trend_dict(trend) for trend in found.numbers],
@@ -193,8 +207,12 @@ def export(path: Path, answer: Answer, found: Trends, *, consistent: bool = Fals
     The intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
     """
     share = found.beta / len(answer.rounds)
-    each = {number: answer.labelled(at_beta(estimate, share)) for number, estimate in answer.rounds.items()}
+    each = {number: answer.labelled(replace(estimate, beta=share)) for number, estimate in answer.rounds.items()}
+    people = [
+        (e.frequencies.size, active_people([e.n], answer.question.turns, share)) for e in answer.rounds.values()
+    ]
     columns = columns_by_round(each, consistent=consistent) | _number_columns(each, found.numbers)
+    columns |= people_columns(people)
     about = {"reports": sum(estimate.n for estimate in each.values()), "beta": found.beta, "intervals": "upper"}
     write_table(path, columns, about)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from untrackable.answers.number_trend import NumberTrend
+from untrackable.answers.people_trend import NAME as PEOPLE
 from untrackable.brackets import Side
 from untrackable.display.number_words import common_unit, quantile_name, quantity
 from untrackable.display.numbers import all_of
@@ -36,14 +37,12 @@ def band_note(beta: float, rounds: int, *, all_values: bool) -> str:
     return f"band: holds for {scope}{values} together, except with probability {beta:.3g} (upper)"
 
 
-def change_note(beta: float, *, independent: bool, all_values: bool) -> str:
+def change_note(trend: NumberTrend, *, all_values: bool = False) -> str:
     """What the changes promise, and how they were found."""
-    values = " of all values" if all_values else ""
-    how = (
-        "stretches of rounds were compared"
-        if independent
-        else "single rounds were compared, as rounds share errors: clients keep their noise, or strings are hashed"
-    )
+    values, beta = " of all values" if all_values else "", trend.beta
+    how = "stretches of rounds were compared" if trend.independent else "single rounds were compared"
+    if not trend.independent and trend.name != PEOPLE:
+        how += ", as rounds share errors: clients keep their noise, or strings are hashed"
     return f"changes: all of them{values} are real, except with probability {beta:.3g} (upper); {how}"
 
 

@@ -1,4 +1,4 @@
-"""Ready questions about days of use, and the answers that a device computes from days that never leave it.
+"""Ready questions about people and days of use, and answers that a device computes from days that never leave it.
 
 The definitions, for every client:
 
@@ -8,6 +8,7 @@ The definitions, for every client:
   somebody new has at most as many active days as have passed. Everybody is asked, also those who are new.
 - The *first use* is on the first day that the device noted, day 0. Somebody *came back on day k* if day k after the
   first use was active. That is known once day k is over. (Others call it D1, D7 and D28 retention.)
+- *People* are counted without an answer: everybody who uses it answers "present".
 - The answer is computed when a report is made, for the day on which it is made.
 """
 
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.presence import Presence
 
 DAY_SECONDS = 86_400
 LAST_DAYS = 28
@@ -53,6 +55,7 @@ class ReadyQuestion(NamedTuple):
 READY_QUESTIONS = {
     "active-days": ReadyQuestion("On how many of the last 28 days was this used?", ACTIVE_DAYS),
     "retention": ReadyQuestion("Was this used again 1, 7 and 28 days after its first use?", RETENTION),
+    "people": ReadyQuestion("How many people use this?", Presence()),
 }
 
 
@@ -96,6 +99,8 @@ class DaysOfUse:
         if encoding == RETENTION:
             over = [day for day in RETURN_DAYS if self.first + day < today]
             return _came_back(tuple(day in self.returned for day in over)) if self.newcomer else BEFORE
+        if encoding == Presence():
+            return True
         raise ValueError(
             "this campaign does not ask about days of use: its answers must be the whole numbers from 0 to 28, or "
             "those that `untrackable campaign new --ready retention` writes"

@@ -35,6 +35,7 @@ _HOMES = {
     "hashed-strings": "hashed_strings.HashedStrings",
     "discovered-strings": "discovered_strings.DiscoveredStrings",
     "choices": "choices.Choices",
+    "presence": "presence.Presence",
     "record": "record.Record",
 }
 

@@ -15,6 +15,7 @@ not reduce it, but more bits do.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,9 +61,6 @@ def estimate_candidates(
     errors = estimate.standard_error[places]
     variance = own**2 * errors**2 + other**2 * (errors @ errors - errors**2)
     squares = _squares(estimate, places, encoding.values, dense=of is None)
-    together = estimate.simultaneous_radius[places]
-    others = other * (together.sum() - together)
-    one, every = _collision_radii(encoding.values, len(buckets), estimate.beta)
     spans = estimate.span[places]
     widest = float(estimate.span.max())
 
@@ -74,18 +72,26 @@ def estimate_candidates(
         rest = other * (len(buckets) - 1) * (noise(beta / 3 / len(buckets)) if len(buckets) > 1 else 0.0)
         return own * noise(beta / 3) + rest + _collision_radii(encoding.values, len(buckets), beta / 3)[0]
 
+    def radii(beta: float, statistics: int) -> FloatArray:
+        """The radii of all candidates: of each by itself, or of all at once."""
+        same = replace(estimate, beta=beta / 3, statistics=len(buckets))
+        together = same.radius_of(places, simultaneous=True)
+        one, every = _collision_radii(encoding.values, len(buckets), beta / 3)
+        rest: FloatArray = other * (together.sum() - together)
+        return own * same.radius_of(places) + rest + one if statistics == 1 else own * together + rest + every
+
     return Estimate(
         frequencies=collision_corrected(shared, encoding.values),
         n=estimate.n,
         beta=3 * estimate.beta,
-        radius=own * estimate.radius[places] + others + one,
-        simultaneous_radius=own * together + others + every,
         standard_error=np.sqrt(variance + squares * collision_variance(encoding.values, len(buckets))),
         span=own * spans + other * (spans.sum() - spans),
+        statistics=max(2, len(buckets)),
         reach=reach,
+        radii=radii,
         values=[string if isinstance(string, str) else tuple(string) for string in strings],
         complete=False,
-        participation=estimate.participation,
+        turns=estimate.turns,
         spread=UnknownSpread(
             "sums over hashed candidates are not bounded: other strings collide with them together"
         ),

@@ -6,6 +6,7 @@ from untrackable.encodings.bit import Bit
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.units import converted, read_quantity
 
@@ -21,6 +22,8 @@ def from_text(encoding: Encoding | None, text: str) -> Any:
         return _record(encoding, text)
     if isinstance(encoding, Bit):
         return {encoding.zero: 0, encoding.one: 1, "0": 0, "1": 1}.get(text, text)
+    if isinstance(encoding, Presence):
+        return text in ("1", "yes", encoding.label(0))
     if encoding is None or isinstance(encoding, IntegerRange):
         return _number(int, text, "an integer")
     if isinstance(encoding, Buckets):

@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -79,7 +78,7 @@ class SparkEngine:
         """The sums of all reports, as `sum_files` gives them."""
         given = _Reports(self._session, paths, self._nonce)
         made, meant = given.agreed(mechanism, encoding)
-        question = None if ask is None else ask(made, meant, given.participation)
+        question = None if ask is None else ask(made, meant, given.turns)
         chosen = None if rounds is None else frozenset(rounds)
         with failures(given.name), _arrow_batches(self._session), _shown_progress(self._session, progress):
             frame = given.frame(assume_round)
@@ -87,7 +86,7 @@ class SparkEngine:
             if not own_rounds(made):
                 seen = frozenset(int(row[0]) for row in frame.select(ROUND).distinct().collect())
             task = _Task(made, meant, question, feeds_of(made, seen, chosen), together=together)
-            result = FileSums(made, meant, question, together)
+            result = FileSums(made, meant, question, together, given.turns)
             count = _collect(result, frame, task)
             if count is None:
                 raise given.located(assume_round, task)
@@ -102,8 +101,8 @@ class _Reports:
     def __init__(self, session: SparkSession, paths: Sequence[Source], nonce: str | None) -> None:
         self._nonce = nonce
         self.headers: set[str] = set()
-        self.participation: Fraction | None = None
-        """The probability with which each person answered a round, once the files have been asked."""
+        self.turns: Any = None
+        """In which rounds each person answered once, when the files have been asked."""
         self.sealed: int | None = None
         """How many reports the files say that they hold, if all of them say so."""
         frames = [path for path in paths if isinstance(path, DataFrame)]
@@ -154,7 +153,7 @@ class _Reports:
             header = Header.read(text)
             mechanism = agreed("mechanism", header.mechanism, mechanism)
             encoding = agreed("encoding", header.encoding, encoding)
-            self.participation = agreed("participation", header.participation, self.participation)
+            self.turns = agreed("turns", header.turns, self.turns)
         if mechanism is None:
             raise ReportFileError(f"{self.name} does not say which mechanism made its reports; give the mechanism")
         return mechanism, encoding

@@ -254,12 +254,12 @@ class BitAggregator(Aggregator):
         held = min(1.0, max(0.0, one))
         variance = held * self._truth * (1 - self._truth) + (1 - held) * self._lie * (1 - self._lie)
         chances = np.array([1 - self._truth, self._lie])
-        return Estimate.of_means(
+        return Estimate(
             np.array([1 - one, one]),
             n,
             beta,
             np.full(2, np.sqrt(variance / n) / abs(gap)),
-            span=1 / abs(gap),
+            span=np.full(2, 1 / abs(gap)),
             statistics=1,  # The errors of 0 and 1 are the same number.
             chance=chances if gap > 0 else 1 - chances,
             spread=LinearSpreads(self._spread),
@@ -349,13 +349,13 @@ def inner_product_estimate(
     np.subtract(free, error, out=error)
     np.sqrt(error, out=error)
     error *= scale / math.sqrt(n)
-    return Estimate.of_means(
+    return Estimate(
         frequencies,
         n,
         beta,
         error,
-        span=symbols * scale,
-        statistics=1 if bits == 1 else None,  # The errors of the two values of a bit are the same number.
+        span=np.broadcast_to(symbols * scale, sums.shape),
+        statistics=int(bits == 1),  # The errors of the two values of a bit are the same number.
         chance=(1 - rest / scale) / symbols,
         values=values,
         complete=values is None,

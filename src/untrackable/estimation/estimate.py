@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +17,7 @@ from untrackable.estimation.intervals import (
     FloatArray,
     Interval,
     certain_order,
-    interval_around,
-    radii_of_means,
+    clipped,
     shares_told,
     shown_shares,
 )
@@ -27,16 +25,22 @@ from untrackable.estimation.ordered_values import Distribution, NumberEdges, Qua
 from untrackable.estimation.sampling import with_sampling
 from untrackable.estimation.spread import UNKNOWN, SampledSpreads, Spreads
 from untrackable.notebook_view import NotebookView
+from untrackable.theory.accuracy import count_interval, mean_radius
 from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
 from untrackable.theory.simplex import nearest_frequencies
+from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BY_VALUE = ("frequencies", "radius", "simultaneous_radius", "standard_error", "span", "chance", "deviation")
+_BY_VALUE = ("frequencies", "standard_error", "span", "chance", "deviation")
 """The fields that may be arrays with an entry for each value."""
 _TESTED = 1 << 22
-"""How many p-values are computed at a time. There may be 2^26 values, too many for one array."""
+"""How many p-values or intervals are computed at a time. There may be 2^26 values, too many for one array."""
+
+
+Some = slice | NDArray[np.int64] | list[int]
+"""The places of some values."""
 
 
 class Ranked(NamedTuple):
@@ -63,15 +67,18 @@ class Ranked(NamedTuple):
 class Estimate(NotebookView):
     """Estimated frequencies from n reports. They are unbiased, and each says how far it may be from the truth.
 
-    `radius` bounds the error of one value that was chosen beforehand. `simultaneous_radius` bounds the errors of
-    all values at once. Each fails with probability at most `beta` (upper bounds). `standard_error` is estimated.
+    `interval()` is where one value that was chosen beforehand lies. `interval(simultaneous=True)` is where all
+    values lie at once; their errors are `statistics` different ones. Each fails with probability at most `beta`
+    (upper bounds). `standard_error` is estimated.
 
     `span` is how far one report can move n times a frequency. `chance` is the probability that a report counts for
-    a value that nobody holds: a frequency is then span·(count/n - chance), and p-values are exact binomial tails.
-    `reach` gives the radius for any beta where hashing adds to the error. `deviation` is s in the radius
+    a value that nobody holds: a frequency is then span·(count/n - chance), intervals invert the law of the count,
+    and p-values are exact binomial tails. It is `mixed` if other probabilities than this and chance + 1/span occur.
+    Where hashing adds to the error, `reach` gives the radius of one value for any beta, and `radii` the radii of
+    all values for any beta and number of statistics if they are smaller. `deviation` is s in the radius
     s·√(ln(2/beta)/2) where reports have different weights; otherwise s is span/√n. `values` names the values;
-    without it they are 0, 1, …. The estimate is not `complete` if there are other values. With a `participation`
-    below 1, those who answered are a random sample, and the estimate is of everybody. `spread` says how far any
+    without it they are 0, 1, …. The estimate is not `complete` if there are other values. With `turns`,
+    those who answered are a random sample, and the estimate is of all who were active. `spread` says how far any
     weighted sum of frequencies may be off. `numbers` gives the numbers that values stand for, or an error if they
     stand for none; without it, values are numbers themselves.
     """
@@ -79,77 +86,102 @@ class Estimate(NotebookView):
     frequencies: FloatArray
     n: int
     beta: float
-    radius: FloatArray
-    simultaneous_radius: FloatArray
     standard_error: FloatArray
     span: FloatArray = field(kw_only=True)
+    statistics: int = field(default=0, kw_only=True)
     chance: FloatArray | float | None = field(default=None, kw_only=True)
+    mixed: bool = field(default=False, kw_only=True)
     reach: Callable[[float], float] | None = field(default=None, kw_only=True)
+    radii: Callable[[float, int], FloatArray] | None = field(default=None, kw_only=True)
     deviation: FloatArray | None = field(default=None, kw_only=True)
     values: Sequence[Any] | None = field(default=None, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
-    participation: Fraction = field(default=Fraction(1), kw_only=True)
+    turns: Turns | None = field(default=None, kw_only=True)
     spread: Spreads = field(default=UNKNOWN, kw_only=True)
     numbers: Callable[[], NumberEdges] | None = field(default=None, kw_only=True)
 
-    @staticmethod
-    def of_means(
-        frequencies: FloatArray,
-        n: int,
-        beta: float,
-        standard_error: FloatArray,
-        *,
-        span: FloatArray | float,
-        statistics: int | None = None,
-        chance: FloatArray | float | None = None,
-        values: Sequence[Any] | None = None,
-        complete: bool = True,
-        spread: Spreads = UNKNOWN,
-    ) -> "Estimate":
-        """An estimate from means of n independent terms of a given span, its radii by Hoeffding's inequality.
+    def __post_init__(self) -> None:
+        span = np.broadcast_to(np.asarray(self.span, dtype=np.float64), self.frequencies.shape)
+        checks.settle(self, span=span, statistics=self.statistics or self.frequencies.size)
 
-        `statistics` is how many errors are bounded at once: one for each value, unless some errors are the same.
+    def of_active(self, turns: Turns | None, *, pooled: bool = False) -> "Estimate":
+        """The same estimate of all who were active, if those who answered are the ones whose turn it was.
+
+        Their frequencies are unbiased estimates of everybody's in that round. The standard error grows by that of
+        the sample, and intervals allow for it. Hoeffding's inequality for means of n terms also holds for terms of
+        people drawn at random without replacement (Hoeffding 1963, theorem 4). In `pooled` rounds nobody is twice,
+        each report weighs the same, and so people weigh as often as they were active.
         """
-        size = frequencies.shape
-        wide = np.broadcast_to(np.asarray(span, dtype=np.float64), size)
-        together = frequencies.size if statistics is None else statistics
-        radii = radii_of_means(span, n, beta, size, statistics=together)
-        return Estimate(
-            frequencies,
-            n,
-            beta,
-            radii.single,
-            radii.simultaneous,
-            standard_error,
-            span=wide,
-            chance=chance,
-            values=values,
-            complete=complete,
-            spread=spread,
-        )
-
-    def of_everybody(self, participation: Fraction) -> "Estimate":
-        """The same estimate if each person answered with this probability, by a coin that depends on nothing else.
-
-        The frequencies of those who answered are then unbiased estimates of everybody's. The standard error grows
-        by that of the sample. The radii stay: they bound means of n terms by their whole span, and Hoeffding's
-        inequality also holds for terms of people drawn at random without replacement (Hoeffding 1963, theorem 4).
-        """
-        error = with_sampling(self.standard_error, self.frequencies, self.n, participation)
-        spread = SampledSpreads(self.spread) if participation < 1 else self.spread
-        return replace(self, standard_error=error, participation=participation, spread=spread)
+        if turns is None or (turns.chance == 1 and not pooled):
+            return replace(self, turns=turns)
+        heard = 0.0 if pooled else float(turns.chance)
+        error = with_sampling(self.standard_error, self.frequencies, self.n, heard)
+        return replace(self, standard_error=error, turns=turns, spread=SampledSpreads(self.spread))
 
     @property
-    def people(self) -> float:
-        """The number of people who take part in a round, estimated from how many of them answered."""
-        return float(self.n / self.participation)
+    def sampled(self) -> bool:
+        """Whether those who answered are a part of the people, drawn at random."""
+        return self.turns is not None and self.turns.chance < 1
 
     def interval(self, *, simultaneous: bool = False) -> Interval:
         """Where each frequency lies, or where all of them lie at once, except with probability `beta` (upper).
 
-        This is proven for every population.
+        This is proven for every population. The part outside [0, 1] is cut off, as no frequency is there.
         """
-        return interval_around(self.frequencies, self.simultaneous_radius if simultaneous else self.radius)
+        return clipped(self.ends(simultaneous=simultaneous))
+
+    @property
+    def radius(self) -> FloatArray:
+        """How far each frequency is from the farther end of its interval, before that is cut off."""
+        return self.radius_of()
+
+    @property
+    def simultaneous_radius(self) -> FloatArray:
+        """The same for intervals that hold for all values at once."""
+        return self.radius_of(simultaneous=True)
+
+    def radius_of(self, some: Some = slice(None), *, simultaneous: bool = False) -> FloatArray:
+        """The radius of some or all values."""
+        lower, upper = self.ends(some, simultaneous=simultaneous)
+        found: FloatArray = np.maximum(self.frequencies[some] - lower, upper - self.frequencies[some])
+        return found
+
+    def ends(self, some: Some = slice(None), *, simultaneous: bool = False) -> Interval:
+        """The intervals of some or all values, before the part outside [0, 1] is cut off."""
+        statistics = self.statistics if simultaneous else 1
+        if not isinstance(some, slice) or some != slice(None):
+            return self._ends(some, statistics)
+        parts = [self._ends(part, statistics) for part in self._parts()]
+        return Interval(*(np.concatenate(ends) for ends in zip(*parts, strict=True)))
+
+    def _ends(self, some: Some, statistics: int) -> Interval:
+        frequencies, beta = self.frequencies[some], self.beta / statistics
+        if self.chance is not None:
+            counts, elsewhere = self._counts(some)
+            span = self.span[some] if isinstance(elsewhere, np.ndarray) else self.span[0]
+            sampled = self.mixed or self.sampled
+            return Interval(*count_interval(counts, self.n, beta, elsewhere=elsewhere, span=span, sampled=sampled))
+        radius: FloatArray | float
+        if self.radii is not None:
+            radius = self.radii(self.beta, statistics)[some]
+        elif self.reach is not None:
+            radius = self.reach(beta)
+        else:
+            radius = self._deviation(some) * mean_radius(1, beta)
+        found = Interval(frequencies - radius, frequencies + radius)
+        if self.radii is None and self.reach is None and (each := self.spread.of_each()) is not None:
+            lower, upper = each.ends(self.frequencies, self.n, beta)
+            return Interval(np.maximum(found.lower, lower[some]), np.minimum(found.upper, upper[some]))
+        return found
+
+    def _deviation(self, some: Some) -> FloatArray:
+        return self.span[some] / math.sqrt(self.n) if self.deviation is None else self.deviation[some]
+
+    def _counts(self, some: Some) -> tuple[FloatArray, FloatArray | float]:
+        """How many reports count for each value, and with which probability one does that should not."""
+        chance = self.chance[some] if isinstance(self.chance, np.ndarray) else float(self.chance or 0.0)
+        counts: FloatArray = np.rint(self.n * (self.frequencies[some] / self.span[some] + chance))
+        return np.clip(counts, 0, self.n), chance
 
     def tells(self) -> BoolArray:
         """Of which values the reports tell the share: all errors together are small enough (upper)."""
@@ -165,7 +197,8 @@ class Estimate(NotebookView):
             return self
         parts = {name: getattr(self, name) for name in _BY_VALUE}
         cut: dict[str, Any] = {name: part[:count] for name, part in parts.items() if isinstance(part, np.ndarray)}
-        return replace(self, values=None if self.values is None else self.values[:count], **cut)
+        values = None if self.values is None else self.values[:count]
+        return replace(self, values=values, statistics=min(self.statistics, count), **cut)
 
     def functional(self, weights: ArrayLike) -> Functional:
         """A weighted sum of frequencies, with weights chosen without looking at these reports.
@@ -221,17 +254,13 @@ class Estimate(NotebookView):
         for start in range(0, self.frequencies.size, _TESTED):
             yield slice(start, start + _TESTED)
 
-    def _p_values(self, some: slice | NDArray[np.int64]) -> FloatArray:
-        frequencies, span = self.frequencies[some], self.span[some]
+    def _p_values(self, some: Some) -> FloatArray:
         if self.chance is not None:
-            chance = self.chance[some] if isinstance(self.chance, np.ndarray) else self.chance
-            counts = np.rint(self.n * (frequencies / span + chance)).astype(np.int64)
-            return binomial_tail(counts, self.n, chance)
+            counts, chance = self._counts(some)
+            return binomial_tail(counts.astype(np.int64), self.n, chance)
         if self.reach is not None:
-            return radius_tail(frequencies, self.reach)
-        return mean_tail(
-            frequencies, 1, span / math.sqrt(self.n) if self.deviation is None else self.deviation[some]
-        )
+            return radius_tail(self.frequencies[some], self.reach)
+        return mean_tail(self.frequencies[some], 1, self._deviation(some))
 
     def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
         """The k largest estimates, which of them stand out, and which pass a false discovery rate of `fdr`.
@@ -251,8 +280,8 @@ class Estimate(NotebookView):
             checks.open_probability("fdr", fdr),
             dependence=dependence,
         )
-        found, radius = self.frequencies[largest], self.simultaneous_radius[largest]
-        lower, upper = interval_around(found, radius)
+        found, radius = self.frequencies[largest], self.radius_of(largest, simultaneous=True)
+        lower, upper = clipped(self.ends(largest, simultaneous=True))
         shown, told = shown_shares(found, radius), shares_told(radius)
         p_values = self._p_values(largest)
         return [
@@ -264,7 +293,7 @@ class Estimate(NotebookView):
                 float(lower[i]),
                 float(upper[i]),
                 float(p_values[i]),
-                bool(found[i] > radius[i]),
+                bool(lower[i] > 0),
                 bool(p_values[i] <= level),
             )
             for i in certain_order(lower, upper)

@@ -136,7 +136,7 @@ def quantile(estimate: "Estimate", q: float) -> Quantile:
 
 def held_values(estimate: "Estimate") -> BoolArray:
     """The values that somebody certainly holds: all of them at once, except with probability beta (upper)."""
-    found: BoolArray = estimate.frequencies > estimate.simultaneous_radius
+    found: BoolArray = estimate.interval(simultaneous=True).lower > 0
     return found
 
 

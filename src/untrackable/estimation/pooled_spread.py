@@ -26,6 +26,12 @@ class PooledSpreads(Spreads):
         """The spread of the sum over rounds."""
         return self._added([spreads.of(weights * share[: weights.size]) for spreads, _, share in self._rounds])
 
+    def of_each(self) -> Spread | None:
+        """That of each value, if it is known in all rounds."""
+        each = [spreads.of_each() for spreads, *_ in self._rounds]
+        known = [one.scaled(share) for one, (*_, share) in zip(each, self._rounds, strict=True) if one is not None]
+        return self._added(known) if len(known) == len(each) else None
+
     def of_first(self, count: int) -> Spread:
         """All at once, if each round has the same weight for all values."""
         if any(np.ptp(share[:count]) > 0 for *_, share in self._rounds):
@@ -49,4 +55,5 @@ class PooledSpreads(Spreads):
                 times = roots.sum(axis=0) / roots
             parts = np.where(roots > 0, parts * times, 0.0)
         n = self._n
-        return Spread(n * variance, math.sqrt(n) * span, n * parts.max(axis=0), bias, failure)
+        apart = self._independent and all(spread.independent for spread in spreads)
+        return Spread(n * variance, math.sqrt(n) * span, n * parts.max(axis=0), bias, failure, independent=apart)

@@ -1,14 +1,16 @@
 """Estimates of several rounds: each alone, pooled, and as a series with a trend.
 
-The error of a weighted mean of estimates is a sum over rounds. If a client's reports are independent from round to
-round, Hoeffding's inequality holds for all of them together: deviations add up as √(Σ w²·s²). If they share a
-state, it holds round by round and errors do not cancel: deviations add up as Σ |w|·s, whatever the dependence, by
-Hölder's inequality for the moment generating functions. Asking again then does not make the error smaller.
+If a client's reports are independent from round to round and equally noisy, the counts of all rounds add up, and
+are one count. Otherwise the error of a weighted mean of estimates is a sum over rounds. If reports are independent,
+Hoeffding's inequality holds for all of them together: deviations add up as √(Σ w²·s²). If they share a state, it
+holds round by round and errors do not cancel: deviations add up as Σ |w|·s, whatever the dependence, by Hölder's
+inequality for the moment generating functions. Asking again then does not make the error smaller.
 """
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -16,8 +18,10 @@ import numpy as np
 from untrackable import checks
 from untrackable.estimation.aggregators import Aggregator, Scope
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.intervals import FloatArray, interval_around, radii_of_deviations
+from untrackable.estimation.intervals import FloatArray, Interval, clipped, interval_around
 from untrackable.estimation.pooled_spread import PooledSpreads
+from untrackable.estimation.sampling import with_sampling
+from untrackable.theory.accuracy import mean_radius
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,24 +108,22 @@ class Rounds:
             np.stack([getter(e) for e in estimates]) for getter in (_frequencies, _error, deviation_of)
         )
         apart = self.independent(chosen)
-        deviation = _added(weights * deviations, apart)
         n = sum(e.n for e in estimates)
         pull = np.max([w * e.span / e.n for w, e in zip(weights, estimates, strict=True)], axis=0)
-        # If all values share one error, as the two values of a bit do, it need not be bounded twice.
-        alike = all(np.array_equal(e.radius, e.simultaneous_radius) for e in estimates)
-        radii = radii_of_deviations(deviation, beta, statistics=1 if alike else frequencies.shape[1])
         return Estimate(
             (weights * frequencies).sum(axis=0),
             n,
             beta,
-            radii.single,
-            radii.simultaneous,
             _added(weights * errors, apart),
             span=n * pull,
-            deviation=deviation,
+            statistics=estimates[0].statistics,
+            chance=_common_chance(estimates) if apart else None,
+            radii=None if apart else partial(_added_radii, estimates, weights),
+            mixed=any(e.mixed for e in estimates),
+            deviation=_added(weights * deviations, apart),
             values=estimates[0].values,
             complete=estimates[0].complete,
-            participation=estimates[0].participation,
+            turns=estimates[0].turns,
             spread=PooledSpreads([(e.spread, e.n, w) for e, w in zip(estimates, weights, strict=True)], apart),
             numbers=estimates[0].numbers,
         )
@@ -152,8 +154,8 @@ class Rounds:
             trend[i] = weights @ frequencies[near]
             apart = self.independent(self.numbers[near])
             deviation[i] = _added((weights * deviations[near])[:, None], apart)[0]
-        alone = interval_around(frequencies, radii_of_deviations(deviations, beta, statistics=1).single)
-        band = interval_around(trend, radii_of_deviations(deviation, beta, statistics=numbers.size).simultaneous)
+        alone = clipped(Interval(*np.array([replace(e, beta=beta).ends([place]) for e in estimates])[..., 0].T))
+        band = interval_around(trend, deviation * mean_radius(1, beta, statistics=numbers.size))
         return Series(self.numbers, beta, frequencies, *alone, trend, *band)
 
 
@@ -172,12 +174,38 @@ def _frequencies(estimate: Estimate) -> FloatArray:
 
 
 def _error(estimate: Estimate) -> FloatArray:
-    return estimate.standard_error
+    """The standard error in a pooled estimate: people may hold other values in other rounds (`with_sampling`)."""
+    if estimate.turns is None:
+        return estimate.standard_error
+    return with_sampling(
+        estimate.standard_error, estimate.frequencies, estimate.n, 1 - float(estimate.turns.chance)
+    )
 
 
 def deviation_of(estimate: Estimate) -> FloatArray:
     """The s for which the radius is s·√(ln(2/β)/2)."""
     return estimate.span / math.sqrt(estimate.n) if estimate.deviation is None else estimate.deviation
+
+
+def _added_radii(estimates: list[Estimate], weights: FloatArray, beta: float, statistics: int) -> FloatArray:
+    """The weighted mean of the rounds' radii, all of which hold at once whatever the dependence; or Hoeffding's."""
+    share = beta / len(estimates)
+    held = [replace(e, beta=share, statistics=statistics).radius_of(simultaneous=True) for e in estimates]
+    deviation = _added(weights * np.stack([deviation_of(e) for e in estimates]), independent=False)
+    found: FloatArray = np.minimum(
+        (weights * np.stack(held)).sum(axis=0), deviation * mean_radius(1, beta, statistics=statistics)
+    )
+    return found
+
+
+def _common_chance(estimates: list[Estimate]) -> FloatArray | float | None:
+    """The chance that a report counts for a value nobody holds, if all rounds are alike: their counts add up."""
+    first = estimates[0]
+    alike = first.chance is not None and all(
+        e.chance is not None and np.array_equal(e.chance, first.chance) and np.array_equal(e.span, first.span)
+        for e in estimates
+    )
+    return first.chance if alike else None
 
 
 def _precisions(estimates: list[Estimate]) -> list[FloatArray]:

@@ -69,6 +69,10 @@ class SymmetricSpreads(Spreads):
         counts[-1] = others
         return self._rule(WeightCounts(np.append(weights, 0.0), counts))
 
+    def of_each(self) -> Spread:
+        """The same for every value."""
+        return self._rule(WeightCounts(np.array([[1.0, 0.0]]), np.array([[1.0, self._values - 1]])))
+
     def of_first(self, count: int) -> Spread:
         """All of them at once: each has three weights."""
         size = np.arange(1.0, count)

@@ -2,9 +2,10 @@
 
 All of them implement `Mechanism`; `from_json` makes one from its JSON description. Our own are `Deck`, `Fading`,
 `Faded`, `InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`,
-`CountMeanSketch`, `HadamardSketch`, `Views`, `OneBitMean` and `Levelled` are local mechanisms: they report a value
-once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round. Other authors
-published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
+`CountMeanSketch`, `HadamardSketch`, `Views`, `OneBitMean`, `Levelled` and `Present` are local mechanisms: they
+report a value once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round.
+Other authors published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and
+`Votes`.
 """
 
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.kept.unary import Unary as Unary
     from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
     from untrackable.mechanisms.local.one_bit_mean import OneBitMean as OneBitMean
+    from untrackable.mechanisms.local.present import Present as Present
     from untrackable.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
     from untrackable.mechanisms.local.sketches import CountMeanSketch as CountMeanSketch
     from untrackable.mechanisms.local.sketches import HadamardSketch as HadamardSketch
@@ -64,6 +66,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "NoisyInnerProduct": "local.noisy_inner_product",
         "OneBitMean": "local.one_bit_mean",
         "OneChange": "others.one_change",
+        "Present": "local.present",
         "RandomizedResponse": "local.randomized_response",
         "Rappor": "kept.rappor",
         "SubsetSelection": "local.subset_selection",

@@ -1,4 +1,4 @@
-"""All mechanisms by name, deployed ones and the paper's: how to make each, and how to set it for a budget."""
+"""All mechanisms for every round by name, deployed ones and the paper's: how to make and how to set each."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 from untrackable.mechanisms.catalogue_entry import Entry
 from untrackable.mechanisms.demands import Budget, Unsuitable
-from untrackable.mechanisms.inner_product import crowd_settings, inner_product_settings
+from untrackable.mechanisms.inner_product import inner_product_settings
 from untrackable.mechanisms.inner_product.budget_solver import largest_eps_report
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
@@ -56,7 +56,6 @@ def _unary(name: Any) -> Entry:
         make,
         partial(kept_settings.unary, name),
         "time k² to k³, memory k²; the number of values costs nothing",
-        tuned=True,
         seconds_per_report=0.02,
     )
 
@@ -113,8 +112,7 @@ def _fresh_sketch(base: type[CountMeanSketch] | type[HadamardSketch]) -> Callabl
             return Fresh(base(hashes=1024, width=1024, eps=eps))
 
         def spent(eps: float) -> float:
-            pair = with_eps(eps).privacy(reports=reports, participation=budget.participation)
-            return pair.delta(budget.eps).upper
+            return with_eps(eps).privacy(reports=reports).delta(budget.eps).upper
 
         low, high = budget.eps / reports, budget.eps
         while high - low > 1e-9 * high:
@@ -133,15 +131,12 @@ def _fresh_at(budget: Budget) -> Fresh:
         eps=budget.eps,
         delta=budget.delta,
         accounting="exact",
-        participation=budget.participation,
     )
     return _fresh(bits=budget.bits, eps=eps)
 
 
 def _one_change(budget: Budget) -> OneChange:
     rounds = budget.last_round("It divides all rounds into halves, quarters and so on, so it needs a last round.")
-    if budget.changes:
-        raise Unsuitable("changes", "It reports one change of a value, and no later one.")
     return OneChange(rounds=1 << (max(2, rounds) - 1).bit_length(), changes=1, eps=budget.eps)
 
 
@@ -172,27 +167,14 @@ CATALOGUE: dict[str, Entry] = {
             Deck,
             inner_product_settings.deck,
             "constant",
-            set_for_report=inner_product_settings.deck_of_report,
-            set_for_crowd=crowd_settings.deck,
             most_values=None,
-            takes_levels=True,
-            tuned=True,
-            quick=True,
-            reference=True,
         ),
         Entry(
             "fading",
             Fading,
             inner_product_settings.fading,
             "tracking constant; privacy the same for every k; detection time k",
-            set_for_report=inner_product_settings.fading_of_report,
-            no_crowd=crowd_settings.NO_FADING,
-            work=3.0,
-            widest=1,
             most_values=None,
-            tuned=True,
-            quick=True,
-            reference=True,
             seconds_per_report=0.008,
         ),
         Entry(
@@ -200,11 +182,7 @@ CATALOGUE: dict[str, Entry] = {
             _rnip,
             inner_product_settings.rnip,
             "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
-            set_for_report=inner_product_settings.rnip_of_report,
             most_values=None,
-            takes_levels=True,
-            tuned=True,
-            reference=True,
         ),
         Entry(
             "memoized",
@@ -212,8 +190,6 @@ CATALOGUE: dict[str, Entry] = {
             inner_product_settings.memoized,
             _ONCE,
             most_values=None,
-            takes_levels=True,
-            reference=True,
         ),
         Entry(
             "bitwise",
@@ -221,9 +197,6 @@ CATALOGUE: dict[str, Entry] = {
             kept_settings.bitwise,
             "time k² to k³, memory k²",
             yes_no=True,
-            tuned=True,
-            quick=True,
-            reference=True,
         ),
         Entry(
             "l-grr",
@@ -231,7 +204,6 @@ CATALOGUE: dict[str, Entry] = {
             kept_settings.lgrr,
             "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
             _presets(Lgrr),
-            tuned=True,
             seconds_per_report=0.003,
         ),
         *map(_unary, ("L-SUE", "L-OSUE", "L-OUE", "L-SOUE")),
@@ -307,9 +279,8 @@ CATALOGUE: dict[str, Entry] = {
             _votes,
             "tracking constant; privacy and detection grow with the number of updates",
             yes_no=True,
-            every_round=False,
         ),
         Entry("fresh", _fresh, _fresh_at, _AFRESH, lasts=False),
     )
 }
-"""All mechanisms by name. Those that a plan can keep within a tolerance come first."""
+"""All mechanisms by name."""

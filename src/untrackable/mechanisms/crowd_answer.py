@@ -1,6 +1,5 @@
 """The privacy of a mechanism in a crowd, or the reason why a crowd does not hide its reports."""
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,9 +20,7 @@ class InCrowd(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def in_crowd(
-    mechanism: Mechanism, people: int, rounds: int | None, participation: Fraction, delta: float
-) -> InCrowd:
+def in_crowd(mechanism: Mechanism, people: int, rounds: int | None, delta: float) -> InCrowd:
     """What an observer learns who sees everybody's reports of these rounds, but not who sent which.
 
     Of more people than the engine counts, some are left out: they can only hide more.
@@ -32,7 +29,7 @@ def in_crowd(
     if counted < 2:
         return InCrowd(people, delta, None, _NOBODY)
     try:
-        pair = mechanism.crowd(people=counted, reports=rounds, participation=participation)
+        pair = mechanism.crowd(people=counted, reports=rounds)
     except ValueError as error:
         return InCrowd(counted, delta, None, str(error))
     return InCrowd(counted, delta, pair.gamma(delta))

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 from untrackable import checks
 from untrackable.brackets import Bracket
-from untrackable.checks import Chance
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
 def crowd_curve(
@@ -16,17 +14,16 @@ def crowd_curve(
     reports: int | None = None,
     eps: float | None = None,
     delta: float | None = None,
-    participation: Chance = EVERY_ROUND,
 ) -> dict[int, Bracket]:
     """For each number of people, eps at this `delta`, or delta at this `eps` (brackets).
 
-    It is for `reports` rounds, by default all that there are, each with that many enrolled people.
+    It is for `reports` rounds, by default all that there are, in each of which that many people answer.
     """
     if (eps is None) == (delta is None):
         raise ValueError("give eps or delta, and not both")
     found = {}
     for number in people:
-        pair = mechanism.crowd(people=number, reports=reports, participation=participation)
+        pair = mechanism.crowd(people=number, reports=reports)
         if delta is not None:
             found[number] = pair.gamma(checks.probability("delta", delta))
         elif eps is not None:

@@ -3,20 +3,16 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from untrackable import checks
-from untrackable.checks import Chance
 from untrackable.mechanisms.local.local_interface import ClassifiedLocal, Local
 from untrackable.theory.bracketed_experiment import BracketedExperiment
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.crowd_counts import LARGEST_CROWD, CrowdParts
 from untrackable.theory.crowd_rounds import crowd_lower, crowd_upper
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.integer_losses import LossLaw
 
 LINKED = "its reports can be linked, so a crowd does not hide them"
 """Why a crowd hides nobody: reports of one person in several rounds would be found, and taken together."""
@@ -36,38 +32,20 @@ class CrowdQuestions:
 
     __slots__ = ()
 
-    def crowd(
-        self, *, people: int | Sequence[int], reports: int | None = None, participation: Chance = EVERY_ROUND
-    ) -> Experiment:
+    def crowd(self, *, people: int | Sequence[int], reports: int | None = None) -> Experiment:
         """Privacy against an observer who sees everybody's reports, but not who sent which (bracket).
 
-        It is for `reports` rounds, by default all that there are. In each round this many `people` are enrolled, or
-        one number for each round, and each answers with the probability `participation`, by a secret coin. If
-        reports of one person can be linked over these rounds, a crowd does not hide them: `ValueError`.
+        It is for `reports` rounds, by default all that there are. In each round this many `people` send a report
+        each, or one number for each round. If reports of one person can be linked over these rounds, a crowd does
+        not hide them: `ValueError`.
         """
         rounds = self._unlinked_rounds(None if reports is None else checks.integer("reports", reports, low=1))
         if rounds is None:
             raise ValueError(LINKED)
-        return crowd_privacy(rounds, people=people, participation=participation)
-
-    def crowd_delta_upper(self, eps: float, *, people: int, reports: int, participation: Fraction) -> float:
-        """Delta in a crowd at this eps, by a coarse bound that takes less time (upper); 1 if reports are linked."""
-        rounds = self._unlinked_rounds(reports)
-        if rounds is None:
-            return 1.0
-        parts: Counter[tuple[CrowdParts, int]] = Counter()
-        for base, count in rounds:
-            parts[crowd_parts(base), crowd_size(people)] += count
-        return crowd_upper(parts, participation, sharp=False).delta(eps).upper
+        return crowd_privacy(rounds, people=people)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
         """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
-        return None
-
-    def integer_crowd(
-        self, *, people: int, reports: int | None = None, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw | None:
-        """`crowd` with the standard library alone; None if only the full engine can compute it."""
         return None
 
     def held_error(self, people: int, *, share: float, round: int = 1) -> float | None:
@@ -87,14 +65,13 @@ class CrowdQuestions:
         return None
 
 
-def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], participation: Chance) -> BracketedExperiment:
-    """Two values of one person, by rounds in which this many people are enrolled (bracket).
+def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int]) -> BracketedExperiment:
+    """Two values of one person, by rounds in which this many people answer (bracket).
 
-    Every round has a fresh report of its base, or none. So rounds are independent given everybody's values, and the
+    Every round has a fresh report of its base by each. So rounds are independent given everybody's values, and the
     reports of one person cannot be linked. The upper end holds for all values of the others. The lower end is that
     of others who all hold a third value. It is 0 if two values that reveal as much as the upper end may not exist.
     """
-    share = taking_part(participation)
     sized = _sized(rounds, people)
     parts: Counter[tuple[CrowdParts, int]] = Counter()
     for base, number, count in sized:
@@ -107,9 +84,9 @@ def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], participat
         for base, number, count in sized:
             if isinstance(base, ClassifiedLocal):
                 classes[base.crowd_classes(), number] += count
-        return crowd_lower(classes, share)
+        return crowd_lower(classes)
 
-    return BracketedExperiment(crowd_upper(parts, share), lower if known else None, pure=pure)
+    return BracketedExperiment(crowd_upper(parts), lower if known else None, pure=pure)
 
 
 def _sized(rounds: SentRounds, people: int | Sequence[int]) -> list[tuple[Local, int, int]]:
@@ -128,14 +105,6 @@ def _sized(rounds: SentRounds, people: int | Sequence[int]) -> list[tuple[Local,
 def crowd_size(people: int) -> int:
     """The number of people in a crowd, after checks."""
     return checks.integer("people", people, low=2, high=LARGEST_CROWD)
-
-
-def taking_part(participation: Chance) -> Fraction:
-    """The probability that somebody answers a round, after checks."""
-    share = checks.chance("participation", participation)
-    if share == 0:
-        raise ValueError("participation must be above 0: nobody would answer")
-    return share
 
 
 def crowd_parts(base: Local) -> CrowdParts:

@@ -8,14 +8,12 @@ person (tracking), and whether a value changed (detection). Reports are integers
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, framing
-from untrackable.checks import Chance
 from untrackable.errors import ValueChangeRefused
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
 from untrackable.mechanisms import entropy
@@ -28,18 +26,13 @@ from untrackable.mechanisms.registry import describe
 from untrackable.mechanisms.simulated_batches import Batch, simulated_batches
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.chance_of_answering import EVERY_ROUND, as_upper, mixed_over_counts
 from untrackable.theory.experiment import Experiment, Mixture, Worst
-from untrackable.theory.integer_losses import LossLaw
 
 Values = Literal["fixed", "any"]
 """Whether privacy is that of a value that never changes, or that of any sequence of values."""
 
 After = Literal["fresh", "same"]
 """The sender after a change of value: a fresh client, as in [NV], or the same client with all it remembers."""
-
-Charge = Literal["states", "rounds", "last round"]
-"""The unit that a privacy account counts: each state by itself, all rounds of all states, or all rounds so far."""
 
 Pair = Experiment | Mixture | Worst
 """Two worlds that an observer tells apart. All three descriptions answer the same questions."""
@@ -63,12 +56,8 @@ class Mechanism(CrowdQuestions, ABC):
     """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
     independent: ClassVar[bool] = False
     """Whether a client's rounds are independent given its values, equally noisy or not."""
-    exchangeable: ClassVar[bool] = False
-    """Whether only the number of answered rounds matters to an observer, and not which rounds they are."""
     takes_strings: ClassVar[bool] = False
     """Whether a value may be text, without an encoding."""
-    integer_law_is_sharp: ClassVar[bool] = True
-    """Whether `integer_privacy` is nearly as small as `privacy`, so that it is better than a declared guarantee."""
 
     @classmethod
     def preset(cls, name: str) -> Self:
@@ -120,18 +109,9 @@ class Mechanism(CrowdQuestions, ABC):
         return self.independent
 
     @property
-    def charged_by(self) -> Charge:
-        """The unit that a client's privacy account counts.
-
-        "states": each new state is charged anew. "rounds": reports are independent, so the rounds that all states
-        answer are charged together. "last round": the same, and a round is charged with all rounds before it.
-        """
-        return "states"
-
-    @property
-    def stored_reports(self) -> int:
-        """The number of reports that a state holds ready to be sent."""
-        return 0
+    def loss_of_one_report(self) -> float | None:
+        """The largest loss of a report, if each one is fresh (exact, rounded up); None if not, or if unknown."""
+        return None
 
     @property
     def publications(self) -> str:
@@ -178,35 +158,14 @@ class Mechanism(CrowdQuestions, ABC):
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for the reports of one round."""
 
-    def privacy(
-        self, *, reports: int | None = None, values: Values = "fixed", participation: Chance = EVERY_ROUND
-    ) -> Pair:
-        """Privacy for ever, or privacy of the first `reports` reports.
-
-        With a `participation` below 1, a client answers each round with that probability only, by a secret coin.
-        Then `reports` is the number of rounds, and what the observer sees of a round may be nothing.
-        """
+    def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
+        """Privacy for ever, or privacy of the first `reports` reports."""
         checks.choice("values", values, ("fixed", "any"))
-        count = None if reports is None else checks.integer("reports", reports, low=1)
-        share = checks.chance("participation", participation)
-        if share == 0:
-            return Experiment()
-        return self._privacy(count, values) if share == 1 else self._privacy_by_chance(count, values, share)
+        return self._privacy(None if reports is None else checks.integer("reports", reports, low=1), values)
 
     @abstractmethod
     def _privacy(self, reports: int | None, values: Values) -> Pair:
-        """Privacy if every round is answered."""
-
-    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Pair:
-        """Privacy if each round is answered with this probability.
-
-        If only the number of answers matters, it has the same law in both worlds; for ever, there are any number of
-        them. Otherwise the privacy of all rounds is a bound, because unanswered rounds only reveal less (upper).
-        """
-        if self.exchangeable and rounds is not None:
-            return mixed_over_counts(lambda count: self._privacy(count, values), rounds, participation)
-        everything = self._privacy(rounds, values)
-        return everything if self.exchangeable else as_upper(everything)
+        """`privacy`, after checks."""
 
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
@@ -309,29 +268,6 @@ class Mechanism(CrowdQuestions, ABC):
     def enough_reports(self) -> int | None:
         """The number of reports after which more of them reveal nothing more; None if there is no such number."""
         return 2 if self.independent else None
-
-    def integer_privacy(
-        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw | None:
-        """`privacy` in whole numbers, with the standard library alone; None if only the full engine can compute it.
-
-        A mechanism may ignore `participation`, because rounds that are not answered can only reveal less.
-
-        There are two engines because a client recomputes guarantees without SciPy, in whole numbers rounded to the
-        safe side; the engine behind `privacy` is sharper.
-        """
-        return None
-
-    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
-        """`tracking_upper` in whole numbers, as a law that can be composed with others.
-
-        The result is None if only the full engine can compute it.
-        """
-        return LossLaw.nothing() if self.independent or reports < 2 else None
-
-    def integer_tracking_delta(self, reports: int, *, values: int, gamma: float) -> float | None:
-        """Delta at one gamma, if it can be computed more sharply than from the law; else None."""
-        return None
 
     def detection(
         self,

@@ -1,7 +1,6 @@
 """How loud one report may be so that a crowd hides all of them within a budget, and which report is best then."""
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import TypeVar
 
 from untrackable.theory.crowd_rounds import Rounds, crowd_upper
@@ -21,7 +20,6 @@ def loudest_in_crowd(
     *,
     eps: float,
     delta: float,
-    participation: Fraction,
     most: float,
     close: float = _CLOSE,
 ) -> float:
@@ -32,7 +30,7 @@ def loudest_in_crowd(
     """
 
     def spent(one: float, sharp: bool | None = None) -> float:
-        return crowd_upper(rounds_of(one), participation, sharp=sharp).delta(eps).upper
+        return crowd_upper(rounds_of(one), sharp=sharp).delta(eps).upper
 
     if guess >= most and spent(most, sharp=False) <= delta:
         return most

@@ -79,6 +79,19 @@ def flip_eps(flip: Chance, symbols: int = 2) -> float:
     return math.log1p(excess / flip.threshold)
 
 
+def log_ratio_upper(more: int, less: int) -> float:
+    """ln(more/less), rounded up to the next floating-point number."""
+    with decimal.localcontext(prec=60):
+        exact = (decimal.Decimal(more) / decimal.Decimal(less)).ln() + decimal.Decimal("1e-55")
+        found = float(exact)
+        return found if decimal.Decimal(found) >= exact else math.nextafter(found, math.inf)
+
+
+def flip_eps_upper(flip: Chance, symbols: int = 2) -> float:
+    """`flip_eps`, rounded up."""
+    return log_ratio_upper((_WHOLE - flip.threshold) * (symbols - 1), flip.threshold)
+
+
 def noisy_symbol(symbol: int, symbols: int, lie: Chance, entropy: Entropy) -> int:
     """The symbol, or a random other one if it is a lie. Whether it is a lie is drawn first."""
     if not lie.happens(entropy):

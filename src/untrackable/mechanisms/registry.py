@@ -37,6 +37,7 @@ _BASES = {
     "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",
     "numbered-bit": "others.assigned.NumberedBit",
     "one-bit-mean": "local.one_bit_mean.OneBitMean",
+    "present": "local.present.Present",
     "randomized-response": "local.randomized_response.RandomizedResponse",
     "subset-selection": "local.subset_selection.SubsetSelection",
     "views": "local.views.Views",

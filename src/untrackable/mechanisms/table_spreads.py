@@ -16,12 +16,12 @@ class _SumsOfViews(Protocol):
         """How far an entry of each table may be off."""
 
 
-def cell_spreads(mechanism: Mechanism, shown: tuple[View, ...], round: int) -> Spread:
+def cell_spreads(mechanism: Mechanism, shown: tuple[View, ...], round: int = 1) -> Spread:
     """The spread of a cell of each table of these bits, as estimates of this round will have it.
 
-    It is that of everybody's shares, whether or not all answer. Its fields are arrays with an entry for each table.
+    It is that of the people who report. Its fields are arrays with an entry for each table.
     """
     sums = mechanism.aggregator(round)
     if not isinstance(sums, _SumsOfViews):
         raise Unsuitable("values", "It asks about whole values, and tables of parts of a value are asked for.")
-    return stacked(sums.entry_spreads(shown)).of_sample(1.0)
+    return stacked(sums.entry_spreads(shown))

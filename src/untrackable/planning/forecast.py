@@ -1,223 +1,249 @@
-"""What a mechanism will deliver: the error of a published figure, and how many people that takes."""
+"""How far published figures will be off, before there is any report: by noise, and by who happens to answer.
+
+A round has about m = n·q/k reports, each of somebody who was drawn whatever they hold. An estimate of a share p has
+the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), in pooled rounds at most V/m + p(1-p)/m. Its
+interval inverts the law of its count. Radii are of the fewest reports that are likely: in 99 of 100 rounds an
+estimate has no larger one.
+"""
 
 import math
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from untrackable.encodings.asked_tables import AskedTables
 from untrackable.errors import NotEstimable
+from untrackable.estimation.spread import Spread
+from untrackable.mechanisms.count_chances import CountChances, count_chances
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.table_spreads import cell_spreads
-from untrackable.mechanisms.wanted_figure import WantedError, wanted_error
-from untrackable.planning.goals import FOREVER, LARGEST_PEOPLE, Goals
-from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.monotone_search import smallest_integer
+from untrackable.mechanisms.wanted_figure import wanted_spread, wanted_statistics
+from untrackable.planning.goals import Goals
+from untrackable.theory.accuracy import Accuracy, count_interval
+from untrackable.theory.crowd_counts import LARGEST_CROWD, fewest_likely_reports
+from untrackable.theory.turns import survey_variance
 
-_MOST_ROUNDS = 4096
-"""Rounds of different errors that are computed one by one."""
-_MOST_POOLED = 4096
-"""Rounds that are pooled at most for one figure, if there is no last round."""
 _SURELY = 3
 """Standard errors above the threshold at which a string is nearly always found."""
+_SETTLED = 4
+"""Steps after which the share from which on strings are found no longer changes."""
+_VERY_MANY = 1e300
+"""People of whom any sample is a small part."""
+_BELOW = 2.5
+"""Standard deviations below the mean that more than 99 of 100 rounds have, where there are very many people."""
 
 
-class Predicted(NamedTuple):
-    """Errors of one value or of all at once, as the goals ask: upper bounds that fail with probability beta.
+Certainty = Literal["exact", "upper", "predicted"]
 
-    `one_round` is of one round alone, `figure` of the pooled rounds that are published together. Both are of the
-    last rounds, where they are largest, or of the first if there is no last round.
+
+class Promise(NamedTuple):
+    """How far figures of so many `rounds` together will be off.
+
+    There are `reports` reports on average, and at least `fewest` in 99 of 100 cases (exact). The `standard_error`
+    is of an answer of the typical share, for the average number of reports, and `certainty` says how well it is
+    known. Of one round it may be exact. Of several it is an upper bound: people may hold another value in another
+    round, so hearing all of them does not mean knowing all values, and the sample counts as one of many more. With
+    the fewest reports, errors are at most `radius_upper` for answers of at most the typical share and at most
+    `widest_upper` for all, except with probability beta. Of strings, it is the share from which on they are found.
     """
 
-    one_round: float
-    figure: float
+    rounds: int
+    reports: float
+    fewest: int
+    standard_error: float
+    radius_upper: float
+    widest_upper: float
+    certainty: Certainty
 
 
-def errors(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
-    """The errors that can be promised for so many people, who answer each round with the goals' participation.
+class ErrorLaw(ABC):
+    """The law of the error of one or several shares, of which the one that is known least well counts."""
 
-    They are of the frequencies among all people, whether or not they answered.
-    """
-    if goals.discovered is not None:
-        return _thresholds(mechanism, goals, people)
-    if goals.want != "frequencies":
-        return _wanted(mechanism, goals, people)
-    if goals.asked is not None:
-        return table_errors(mechanism, goals, goals.asked, people)
-    beta = radius_beta(mechanism, goals)
-    reports = reports_counted(people, goals.answered, beta)
-    if reports == 0:
-        return Predicted(math.inf, math.inf)
+    certainty: Certainty = "exact"
+    """How well the standard error of one round is known."""
 
-    def of_round(round: int) -> Accuracy:
-        try:
-            return mechanism.accuracy(reports, beta=beta, round=round, candidates=range(goals.size))
-        except NotEstimable:
-            raise Unsuitable("values", "Its reports cannot tell so many answers apart.") from None
+    def __init__(self, share: float, statistics: int) -> None:
+        self.share, self.statistics = share, statistics
 
-    if not mechanism.rounds_alike:
-        rounds = goals.figure if mechanism.independent else _rounds(goals)
-        radii = [of_round(r) for r in rounds]
-        one = max(found.radius for found in radii)
-        return Predicted(one, pooled(radii) if mechanism.independent else one)
-    found = of_round(1)
-    return Predicted(found.radius, pooled([found] * goals.pooled) if mechanism.independent else found.radius)
+    @abstractmethod
+    def standard_error(self, reports: float, people: float) -> float:
+        """That of an answer of the typical share, by noise and by who answers."""
 
+    @abstractmethod
+    def radius(self, reports: int, beta: float, share: float | None = None) -> float:
+        """How far an end of the interval is from the estimate of an answer of at most this share.
 
-def _wanted(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
-    """The errors of a mean, or of shares up to a number."""
-    reports = reports_counted(people, goals.answered, goals.beta)
-    if reports == 0:
-        return Predicted(math.inf, math.inf)
-    last = goals.figure[-1] if not mechanism.rounds_alike else 1
-    pooled = goals.figure if not mechanism.rounds_alike else [1] * goals.pooled
-    one = _wanted_error(mechanism, goals, [last], reports).radius
-    if len(pooled) == 1 or not mechanism.independent:
-        return Predicted(one, one)
-    return Predicted(one, _wanted_error(mechanism, goals, pooled, reports).radius)
+        Without a share, it is the typical one. `beta` is for one statistic.
+        """
+
+    def promise(self, goals: Goals, rounds: int) -> Promise:
+        """The promise for so many rounds together, for goals with people and rounds."""
+        people, chance = goals.people or 1, min(Fraction(1), goals.turns.chance * rounds)
+        average, beta = float(people * chance), goals.beta / self.statistics
+        others = people if rounds == 1 else _VERY_MANY
+        error = self.standard_error(average, others) if average >= 1 else math.inf
+        certainty: Certainty = "upper" if rounds > 1 and self.certainty == "exact" else self.certainty
+        few = fewest_reports(people, chance)
+        if not few:
+            return Promise(rounds, average, 0, error, math.inf, math.inf, certainty)
+        widest = self.radius(few, beta, 1.0)
+        return Promise(rounds, average, few, error, self.radius(few, beta), widest, certainty)
+
+    def figure_radius(self, goals: Goals) -> float:
+        """The radius of a published figure."""
+        few = fewest_reports(goals.people or 1, min(Fraction(1), goals.turns.chance * goals.pooled))
+        return self.radius(few, goals.beta / self.statistics) if few else math.inf
 
 
-def _wanted_error(mechanism: Mechanism, goals: Goals, rounds: Sequence[int], reports: int) -> WantedError:
-    return wanted_error(
-        mechanism,
-        goals.want,
-        values=goals.size,
-        rounds=rounds,
-        reports=reports,
-        beta=goals.beta,
-        participation=goals.answered,
-        simultaneous=goals.simultaneous,
-    )
+class CountLaw(ErrorLaw):
+    """The law of a share for which reports are counted: p if the sender holds the value, and else q."""
+
+    def __init__(self, chances: CountChances, share: float, statistics: int) -> None:
+        super().__init__(share, statistics)
+        self._there, self._elsewhere, self._span, _ = chances
+        self._peak = min(1.0, max(0.0, (0.5 - self._elsewhere) * self._span))  # Here the count varies most.
+
+    def noise(self, share: float) -> float:
+        """The variance of one report, given who holds the value (exact)."""
+        held, free = self._there * (1 - self._there), self._elsewhere * (1 - self._elsewhere)
+        return (share * held + (1 - share) * free) * self._span**2
+
+    def standard_error(self, reports: float, people: float) -> float:
+        """Exact."""
+        return math.sqrt(survey_variance(self.noise(self.share), self.share, reports, people))
+
+    def radius(self, reports: int, beta: float, share: float | None = None) -> float:
+        """That of the interval that inverts the law of the count, if senders are a random sample (exact)."""
+        held = min(self.share if share is None else share, self._peak)
+        counts = np.array([reports * (self._elsewhere + held / self._span)])
+        lower, upper = count_interval(
+            counts, reports, beta, elsewhere=self._elsewhere, span=self._span, sampled=True
+        )
+        return float(max(held - lower[0], upper[0] - held))
 
 
-def table_errors(mechanism: Mechanism, goals: Goals, asked: AskedTables, people: int) -> Predicted:
-    """The errors of all cells of all tables at once, or of the one that is known least well."""
-    statistics = asked.cells if goals.simultaneous else 1
-    beta = goals.beta / statistics
+class SpreadLaw(ErrorLaw):
+    """The law of weighted sums of reports: cells of tables, shares up to a number, or a mean."""
 
-    def of_round(round: int, count: int) -> float:
-        reports = reports_counted(people * count, goals.answered, beta)
-        if reports == 0:
-            return math.inf
-        return float(np.max(cell_spreads(mechanism, asked.shown, round).radius(reports, beta)))
+    certainty = "upper"
 
-    one = of_round(goals.figure[-1], 1)
-    if goals.pooled == 1 or not mechanism.independent:
-        return Predicted(one, one)
-    if mechanism.rounds_alike:
-        return Predicted(one, of_round(1, goals.pooled))
-    # Rounds of different noise are pooled by their spans, as in `Rounds.pooled`.
-    reports = reports_counted(people, goals.answered, beta)
-    if reports == 0:
-        return Predicted(one, math.inf)
-    spans = np.array([cell_spreads(mechanism, asked.shown, round).span for round in goals.figure])
-    widest = float(np.max((spans**-2.0).sum(axis=0) ** -0.5))
-    return Predicted(one, widest * math.sqrt(math.log(2 / beta) / (2 * reports)))
+    def __init__(self, spread: Spread, shares: np.ndarray | float, statistics: int) -> None:
+        super().__init__(float(np.max(shares)), statistics)
+        self._spread, self._shares = spread, shares
+        self._sampled = spread.of_sample(1.0)
 
+    def standard_error(self, reports: float, people: float) -> float:
+        """The largest of all sums (upper)."""
+        return float(np.sqrt(np.max(self.variances(reports, people))))
 
-def standard_error(mechanism: Mechanism, goals: Goals) -> float:
-    """Of one round: the last, or the first if there is no last one.
+    def variances(self, reports: float, people: float) -> np.ndarray:
+        """The variances of all sums (upper)."""
+        own, shares = self._spread.by_share, np.asarray(self._shares)
+        noise = np.asarray(self._spread.variance) if own is None else shares * own[0] + (1 - shares) * own[1]
+        sample = shares * (1 - shares) * max(0.0, 1 - reports / people)
+        # A term that lies in one interval, whoever sends it, has no larger variance than two ends of that.
+        whole = np.asarray(self._spread.span) <= np.asarray(self._spread.part)
+        most = np.where(whole, np.square(self._spread.span) / 4, np.inf)
+        return np.asarray(np.minimum(noise + sample, most) / reports)
 
-    It is exact for a value that nobody holds. For a mean, quantiles and cells of tables it is an upper bound.
-    """
-    sent = max(1, round((goals.people or 1) * goals.answered / goals.levels))
-    if goals.want != "frequencies":
-        return _wanted_error(mechanism, goals, [goals.figure[-1]], sent).standard_error
-    if goals.asked is not None:
-        cells = cell_spreads(mechanism, goals.asked.shown, goals.figure[-1])
-        return float(np.max(cells.standard_error(sent)))
-    return mechanism.accuracy(sent, round=goals.figure[-1], candidates=range(goals.size)).standard_error
+    def radius(self, reports: int, beta: float, share: float | None = None) -> float:
+        """The largest of all sums, by Hoeffding's or Bernstein's inequality (upper)."""
+        return float(np.max(self.radii(reports, beta, share)))
 
-
-def radius_beta(mechanism: Mechanism, goals: Goals) -> float:
-    """The probability with which the error of one value may exceed its radius."""
-    return goals.beta / (mechanism.independent_errors(goals.size) if goals.simultaneous else 1)
+    def radii(self, reports: int, beta: float, share: float | None = None) -> np.ndarray:
+        """The radii of all sums (upper)."""
+        widest, own = np.asarray(self._sampled.radius(reports, beta)), self._sampled.by_share
+        if own is None:
+            return widest
+        peak = np.clip((np.asarray(own[0]) - own[1] + own[2]) / (2 * own[2]), 0, 1)  # Here the variance is largest.
+        most = np.minimum(self._shares if share is None else share, peak)
+        shares = np.array(np.broadcast_to(most, np.shape(widest) or (1,)))
+        lower, upper = self._sampled.ends(shares, reports, beta)
+        found: np.ndarray = np.minimum(widest, np.maximum(shares - lower, upper - shares))
+        return found
 
 
-def counted_beta(mechanism: Mechanism, goals: Goals) -> float:
-    """The probability for which the number of reports is counted: that of one value, or of the wanted figure."""
-    return radius_beta(mechanism, goals) if goals.want == "frequencies" else goals.beta
-
-
-def reports_counted(people: int, participation: Fraction, beta: float) -> int:
-    """The number of reports whose radius holds if each of n people answers with probability r; 0 if none does.
-
-    Given N reports, an error above t has a probability of at most 2·exp(-Nu), with u = 2t²/span². That covers who
-    answers, too: those who do are drawn without replacement (Hoeffding 1963, theorem 4; for terms with noise of
-    their own, Maclaurin's inequality). On average over N, exp(-Nu) is (1 - r(1 - exp(-u)))^n. This is β/2 for one
-    u, and ln(2/β)/u reports have the radius that belongs to it. That is a little less than n·r.
-    """
-    if participation == 1:
-        return people
-    share = -math.expm1(math.log(beta / 2) / people) / float(participation)
-    return math.floor(math.log(2 / beta) / -math.log1p(-share)) if share < 1 else 0
-
-
-def _thresholds(mechanism: Mechanism, goals: Goals, people: int) -> Predicted:
-    """The frequency from which on a string is found, if each level has its share of the reports.
+class FoundLaw(ErrorLaw):
+    """The share from which on a string is found, if each level has its share of the reports (predicted).
 
     A bucket stands out of all buckets of its level by the simultaneous radius, and with three standard errors more
     it nearly always does. The search weighs all levels together, so it does better.
     """
-    rounds = goals.pooled if mechanism.independent else 1
-    found = [
-        mechanism.accuracy(
-            max(1, math.floor(people * number * goals.answered / goals.levels)), beta=goals.beta / goals.size
-        )
-        for number in (1, rounds)
-    ]
-    one, figure = (accuracy.radius + _SURELY * accuracy.standard_error for accuracy in found)
-    return Predicted(one, figure)
+
+    certainty = "predicted"
+
+    def __init__(self, counts: CountLaw, levels: int) -> None:
+        super().__init__(counts.share, counts.statistics)
+        self._counts, self._levels = counts, levels
+
+    def standard_error(self, reports: float, people: float) -> float:
+        """That of a bucket of one level (exact)."""
+        return self._counts.standard_error(reports / self._levels, people)
+
+    def radius(self, reports: int, beta: float, share: float | None = None) -> float:
+        """The share from which on a string is found (predicted)."""
+        each, found = reports // self._levels, 0.0
+        if not each:
+            return math.inf
+        for _ in range(_SETTLED):
+            noise = self._counts.noise(found) + found * (1 - found)
+            found = min(1.0, self._counts.radius(each, beta, found) + _SURELY * math.sqrt(noise / each))
+        return found
 
 
-def pooled(rounds: list[Accuracy]) -> float:
-    """The radius of independent rounds, weighted by one over the variance of a value that nobody holds.
+class AnyLaw(ErrorLaw):
+    """The law of a round of any mechanism, in which everybody who takes part answers."""
 
-    It is √(Σ w²·radius²) with Σ w = 1, as in `Rounds.pooled`.
-    """
-    weights = [found.standard_error**-2 for found in rounds]
-    spread = math.fsum((w * found.radius) ** 2 for w, found in zip(weights, rounds, strict=True))
-    return math.sqrt(spread) / math.fsum(weights)
+    def __init__(self, mechanism: Mechanism, round: int, share: float, size: int) -> None:
+        super().__init__(share, mechanism.independent_errors(size))
+        self._mechanism, self._round, self._size = mechanism, round, size
 
+    def standard_error(self, reports: float, people: float) -> float:
+        """Exact where the mechanism knows it; else that of an answer that nobody gives."""
+        held = self._mechanism.held_error(int(reports), share=self.share, round=self._round)
+        found = self._accuracy(int(reports), 0.05).standard_error if held is None else held
+        return math.hypot(found, math.sqrt(self.share * (1 - self.share) * (1 - reports / people) / reports))
 
-def people_needed(mechanism: Mechanism, goals: Goals, *, most: int = LARGEST_PEOPLE) -> int:
-    """The fewest people with whom the figure's error is as small as the goals ask; ValueError above `most`."""
-    error = goals.error or 1.0
-    many = math.ceil(10**6 / goals.answered)
-    guess = errors(mechanism, goals, many).figure
+    def radius(self, reports: int, beta: float, share: float | None = None) -> float:
+        """For answers of any share (upper)."""
+        return self._accuracy(reports, beta).radius
 
-    def excess(people: int) -> float:
-        return math.log(errors(mechanism, goals, people).figure / error)
-
-    start = max(1, math.ceil(many * (guess / error) ** 2))  # Errors fall as one over the root.
-    return smallest_integer(excess, start, low=1, high=most)
-
-
-def pooling_needed(mechanism: Mechanism, goals: Goals) -> int:
-    """The fewest pooled rounds with which the figure's error is as small as the goals ask.
-
-    ValueError if all rounds are too few, or if rounds are not independent, so that pooling gains nothing.
-    """
-    if not mechanism.independent:
-        raise ValueError("pooling gains nothing, because a client's rounds are not independent")
-    error, people = goals.error or 1.0, goals.people or 1
-    most = goals.rounds if isinstance(goals.rounds, int) else _MOST_POOLED
-
-    def excess(pooled: int) -> float:
-        return math.log(errors(mechanism, goals.replace(pooled=pooled), people).figure / error)
-
-    return smallest_integer(excess, goals.pooled, low=goals.pooled, high=most)
+    def _accuracy(self, reports: int, beta: float) -> Accuracy:
+        try:
+            return self._mechanism.accuracy(reports, beta=beta, round=self._round, candidates=range(self._size))
+        except NotEstimable:
+            raise Unsuitable("values", "Its reports cannot tell so many answers apart.") from None
 
 
-def report_bytes(mechanism: Mechanism) -> int:
-    """Payload of one report."""
-    return (mechanism.report_bits + 7) // 8
+def law_of(mechanism: Mechanism, goals: Goals, *, round: int = 1) -> ErrorLaw:
+    """The law of the errors of what the goals ask for, in a round of this mechanism; or `Unsuitable`."""
+    if goals.want != "frequencies":
+        spread = wanted_spread(mechanism, goals.want, values=goals.size, round=round)
+        count = wanted_statistics(goals.want, goals.size, simultaneous=goals.simultaneous)
+        return SpreadLaw(spread, goals.typical_share(goals.size), count)
+    if goals.asked is not None:
+        return table_law(mechanism, goals, goals.asked, round=round)
+    share, chances = goals.typical_share(goals.size), count_chances(mechanism)
+    if chances is None:
+        return AnyLaw(mechanism, round, share, goals.size)
+    # The errors of the two values of a bit are the same number.
+    law = CountLaw(chances, share, 1 if chances.is_yes_no or not goals.simultaneous else goals.size)
+    return law if goals.discovered is None else FoundLaw(law, goals.discovered.levels)
 
 
-def _rounds(goals: Goals) -> Iterable[int]:
-    if goals.rounds == FOREVER or goals.rounds is None:
-        return range(1, 2)
-    return range(1, min(goals.rounds, _MOST_ROUNDS) + 1)
+def table_law(mechanism: Mechanism, goals: Goals, asked: AskedTables, *, round: int = 1) -> SpreadLaw:
+    """The law of all cells of some tables."""
+    shares = np.array([goals.typical_share(1 << len(bits)) for bits in asked.shown])
+    spread = cell_spreads(mechanism, asked.shown, round)
+    return SpreadLaw(spread, shares, asked.cells if goals.simultaneous else 1)
+
+
+def fewest_reports(people: int, chance: Fraction) -> int:
+    """The fewest reports in 99 of 100 cases, if each of these people answers with this probability."""
+    if people <= LARGEST_CROWD or chance == 1:
+        return people if chance == 1 else fewest_likely_reports(people, chance)
+    average = float(people * chance)  # The law of so many is normal, but for a share that is left out generously.
+    return max(0, math.floor(average - _BELOW * math.sqrt(average)))

@@ -1,218 +1,215 @@
-"""Every mechanism that meets the goals, ranked, each with its promises; and why the others do not meet them."""
+"""The plan of a campaign in which each person answers once: what it will tell, and what it gives away."""
 
+import dataclasses
 import math
 import secrets
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from untrackable.brackets import Bracket, at_most
+from untrackable import checks
+from untrackable.brackets import Bracket
+from untrackable.encodings.bit import Bit
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
 from untrackable.encodings.salt import SHORTEST_SALT
-from untrackable.mechanisms.catalogue_entry import Entry
-from untrackable.mechanisms.crowd_answer import InCrowd
-from untrackable.mechanisms.demands import Unsuitable
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.truthfulness import Truthfulness
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.notebook_view import NotebookTable
-from untrackable.planning.crowd_view import in_crowd
-from untrackable.planning.forecast import errors, report_bytes, standard_error
-from untrackable.planning.goals import FOREVER, Goals, Unknown
+from untrackable.planning.forecast import ErrorLaw, Promise, fewest_reports
+from untrackable.planning.goals import USABLE_ERROR, Goals, Unknown
 from untrackable.planning.nearest_changes import Change, nearest
-from untrackable.planning.offered_mechanisms import offered_for
-from untrackable.planning.other_answers import ToldApart
-from untrackable.planning.paper_selection import Published, published
-from untrackable.planning.participation import Recognised, recognised
-from untrackable.planning.planned_campaign import draft, separate_drafts
-from untrackable.planning.planned_work import PlannedWork, entry_work, ways_work
-from untrackable.planning.solved_goals import Solved
-from untrackable.planning.suitability import apart_by_answers, everlasting
+from untrackable.planning.report_choice import best_report
+from untrackable.planning.rounding import rounded_up
 from untrackable.planning.unknown_goal import solve
-from untrackable.planning.ways_to_ask import Compared, ways_to_ask
+from untrackable.planning.ways_to_ask import Way, ways_to_ask
 from untrackable.progress import Progress, no_progress
+from untrackable.protocol.campaign import Guarantee
 from untrackable.protocol.campaign_draft import CampaignDraft
-from untrackable.theory.attendance import Attendance
+from untrackable.protocol.crowd_declaration import CrowdGuarantee
+from untrackable.theory.crowd_counts import LARGEST_CROWD
+from untrackable.theory.turns import Turns, recognition_upper
+
+WIPED_DELTA = 1e-6
+"""The delta at which eps is stated for storage that is wiped in every round."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Option:
-    """One mechanism that meets the goals: `goals` have its answer in place of the unknown.
+class Crowd(NamedTuple):
+    """The privacy of all that a person sends, against a collector that does not know who sent which report.
 
-    `everlasting` is eps at the goals' delta, `spent` delta at their eps, if somebody knows whose the reports are.
-    `tracked` is in the goals' measure, for the stated observer. `error_upper` is of a published figure and
-    `one_round_upper` of one round alone. Both bounds fail with probability beta, and are of the last rounds, or of
-    the first if there is no last round. `other_answers` is how well people with different answers are told apart,
-    and `truthfulness` how often one report is the plain truth. All of these are about what reports say.
-    `recognised` is how well people are recognised by reports and attendance together.
+    `everybody` is for the crowd of a round with `reports` reports, the fewest that are likely; `throughout` for
+    people who are active in all rounds, whose crowd is everybody who answers in any of them. Both are at `delta`.
     """
 
-    name: str
-    mechanism: Mechanism
-    goals: Goals
-    everlasting: Bracket
-    spent: Bracket
-    tracked: Bracket
-    error_upper: float
-    one_round_upper: float
-    report_bytes: int
-    state_bytes: int
-    other_answers: ToldApart
-    truthfulness: Truthfulness | None
-    recognised: Recognised
-
-    def __repr__(self) -> str:
-        error, certainty = at_most(self.error_upper, 3), "upper" if self.goals.discovered is None else "predicted"
-        return f"<Option: {self.name}, error {error} ({certainty}), eps {self.everlasting}>"
-
-    @property
-    def in_crowd(self) -> InCrowd:
-        """What the collector learns without the relay. It is computed when it is asked for."""
-        return in_crowd(self.mechanism, self.goals)
-
-    @property
-    def standard_error(self) -> float:
-        """Of one round, of a value that nobody holds (exact). It is of the last round, or of the first.
-
-        If a mean or quantiles are wanted, or tables, it is theirs, whatever people hold (upper).
-        """
-        return standard_error(self.mechanism, self.goals)
-
-    @property
-    def shift(self) -> float | None:
-        """The people whose value one dishonest report can feign; None if that is not known."""
-        return self.mechanism.shift(round=self.goals.figure[-1])
-
-    @property
-    def attendance(self) -> Attendance:
-        """How often clients answer, and from where."""
-        return self.goals.attendance
+    reports: int
+    delta: float
+    everybody: Bracket
+    throughout: Bracket
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Refusal:
-    """One mechanism that does not meet them: the binding goal, why in a sentence, and the nearest changes."""
-
-    name: str
-    binding: str
-    why: str
-    nearest: tuple[Change, ...]
-    error_upper: float | None = None
-    """The error that it would have, if that is what is wrong."""
-
-    @property
-    def times(self) -> float:
-        """The factor by which the smallest of the changes departs from a goal."""
-        return min((change.times for change in self.nearest), default=math.inf)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Plan(NotebookTable):
-    """The answer: options best first, refusals, and the paper's own selection for the goals of the first option.
+    """The answer. `solved` are the goals with nothing left open, and `met` says whether the campaign meets them.
 
-    Refusals that the smallest change of a goal would help come first.
+    If it does not, `why` says so in a sentence, `changes` are the nearest ones that would help, and everything else
+    is about the campaign that comes nearest. `ways` are those to ask for several answers at once, best first.
+    `wiped` is eps at delta 1e-6 for somebody whose storage is wiped once in every round.
     """
 
     goals: Goals
     unknown: Unknown | None
-    options: tuple[Option, ...]
-    refusals: tuple[Refusal, ...]
-    published: Published | None
-    compared: Compared | None = None
-    """The ways to ask for several answers at once, at the budget of the first option."""
+    solved: Goals
+    met: bool
+    why: str
+    changes: tuple[Change, ...]
+    way: str
+    mechanism: Fresh
+    law: ErrorLaw
+    figure: Promise
+    one_round: Promise
+    quarter: Promise
+    all_rounds: Promise
+    crowd: Crowd | None
+    wiped: Bracket
+    ways: tuple[Way, ...] = ()
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(SHORTEST_SALT), repr=False)
     """The salt that the campaign's strings are hashed with, if they are discovered."""
 
     @property
-    def recommended(self) -> Option | None:
-        """The best option, if there is any."""
-        return self.options[0] if self.options else None
-
-    def campaign(self) -> CampaignDraft:
-        """The recommended option as the beginning of a campaign."""
-        best = self.recommended
-        if best is None:
-            raise ValueError("no mechanism meets these goals; see refusals")
-        return draft(best.goals, best.mechanism, self.salt)
+    def turns(self) -> Turns:
+        """When people answer."""
+        return self.solved.turns
 
     @property
-    def separately(self) -> bool:
-        """Whether a campaign for each table is recommended, instead of one for all."""
-        return self.compared is not None and self.compared.recommended
+    def error_upper(self) -> float:
+        """The error of a published figure (upper; predicted where strings are discovered)."""
+        return self.figure.radius_upper
 
-    def campaigns(self) -> dict[str, CampaignDraft]:
-        """The beginning of a campaign for each table, by the name of the table."""
-        if self.compared is None or self.compared.separate is None:
-            raise ValueError("these goals have no campaign for each table")
-        return separate_drafts(self.compared.goals, self.compared.separate)
+    @property
+    def eps_alone(self) -> float:
+        """Everlasting eps of everything that a person sends, at delta 0 (exact, rounded up)."""
+        return self.turns.eps_upper(self.mechanism.loss_of_one_report or 0.0)
+
+    @property
+    def recognition_upper(self) -> float:
+        """The probability that a person seen at one place is found among the views of another (upper)."""
+        return recognition_upper(self.solved.people or 1)
+
+    @property
+    def exclusion(self) -> float:
+        """The advantage in telling one person from two, for a person who is half of the time at each of two places.
+
+        It is q²/2, that of `Turns.exclusion`. It tells who somebody is not, because nobody is seen twice (exact).
+        """
+        return float(self.turns.share**2 / 2)
+
+    @property
+    def gap_upper(self) -> float:
+        """How far two shares must be apart so that a figure surely has them in the right order (upper)."""
+        return gap(self.solved, self.figure)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether a figure can rank answers: shares apart by as much as a typical one are in the right order."""
+        return self.gap_upper <= self.law.share
+
+    def campaign(self) -> CampaignDraft:
+        """The plan as the beginning of a campaign. Every client confirms the eps that it declares."""
+        if not self.met:
+            raise ValueError(f"these goals are not met, so there is no campaign: {self.why}")
+        return CampaignDraft(
+            encoding=chosen_encoding(self.solved, self.salt),
+            mechanism=self.mechanism,
+            rounds=self.turns.rounds,
+            turns=self.turns,
+            guarantee=Guarantee(eps=self.solved.eps or 0.0, crowd=self._declared_crowd()),
+        )
+
+    def _declared_crowd(self) -> CrowdGuarantee | None:
+        if not self.solved.relay or self.crowd is None:
+            return None
+        eps = min(self.solved.eps or 0.0, rounded_up(self.crowd.everybody.upper, 3))
+        return CrowdGuarantee(eps=eps, delta=self.crowd.delta, reports=self.crowd.reports)
 
 
 def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **demands: Any) -> Plan:
-    """Find the mechanisms that meet the goals, or say why none does; `demands` are the fields of `Goals`.
+    """Plan a campaign for the goals, or say what is missing; `demands` are the fields of `Goals`.
 
-    Example: plan(people=1_000_000, values=2, rounds=365, eps=1.0, pooled=7)
+    Example: plan(people=100_000, values=16, rounds=52, eps=4)
     """
     if goals is None:
         goals = Goals(**demands)
     elif demands:
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
-    options: list[Option] = []
-    refusals: list[Refusal] = []
-    needed = [(entry, entry_work(entry, goals)) for entry in offered_for(goals).values()]
-    work = PlannedWork(progress, sum(units for _, units in needed) + ways_work(goals))
-    for entry, units in needed:
-        work.begin(entry.name)
-        try:
-            options.append(option(entry.name, solve(entry, goals)))
-        except Unsuitable as reason:
-            refusals.append(_refusal(entry, goals, reason))
-        work.did(entry.name, units)
-    options.sort(key=lambda o: _rank(o, goals.unknown))
-    refusals.sort(key=lambda r: (not r.nearest, r.times))
-    # The paper selects parameters for the frequencies of one answer.
-    plain = goals.want == "frequencies" and goals.asked is None
-    best = published(options[0].goals) if options and plain else None
-    found = options[0].goals if options else goals
-    compared = ways_to_ask(found.replace(participation=goals.participation))
-    return Plan(goals, goals.unknown, tuple(options), tuple(refusals), best, compared)
-
-
-def _refusal(entry: Entry, goals: Goals, reason: Unsuitable) -> Refusal:
-    """Why a mechanism does not meet the goals, and what would help. Nothing does if it has no such figure."""
-    try:
-        changes = nearest(entry, goals, reason)
-    except Unsuitable as always:
-        reason, changes = always, ()
-    return Refusal(entry.name, reason.binding, reason.why, changes, reason.error)
-
-
-def option(name: str, solved: Solved) -> Option:
-    """The promises of a mechanism that was set for the goals, asked of the engine afresh."""
-    goals, mechanism = solved.goals, solved.mechanism
-    privacy = everlasting(mechanism, goals)
-    eps = privacy.gamma(goals.delta)
-    predicted = errors(mechanism, goals, goals.people or 1)
-    return Option(
-        name,
-        mechanism,
-        goals,
-        eps,
-        privacy.delta(eps.upper if goals.eps is None else goals.eps),
-        solved.tracked,
-        predicted.figure,
-        predicted.one_round,
-        report_bytes(mechanism),
-        mechanism.state_bytes(),
-        apart_by_answers(mechanism, goals, solved.tracked),
-        mechanism.truthfulness(),
-        recognised(mechanism, goals),
+    progress("choosing the report", 0.0)
+    solved, why = solve(goals)
+    chosen = best_report(solved)
+    progress("comparing ways to ask", 0.4)
+    ways = ways_to_ask(solved)
+    progress("computing the privacy in a crowd", 0.5)
+    crowd = _crowd(solved, chosen.mechanism)
+    if goals.relay and crowd is None and not why:
+        why = "A crowd needs at least two reports in every round, and there are too few people for that."
+    progress("looking for what would help", 0.8)
+    rounds = solved.turns.rounds
+    figure, one, quarter, everything = (
+        chosen.law.promise(solved, count) for count in (solved.pooled, 1, math.ceil(rounds / 4), rounds)
+    )
+    return Plan(
+        goals=goals,
+        unknown=goals.unknown,
+        solved=solved,
+        met=not why,
+        why=why,
+        changes=nearest(solved, goals.error or USABLE_ERROR) if why else (),
+        way=chosen.way,
+        mechanism=chosen.mechanism,
+        law=chosen.law,
+        figure=figure,
+        one_round=one,
+        quarter=quarter,
+        all_rounds=everything,
+        crowd=crowd,
+        wiped=solved.turns.wiped_every_round(chosen.mechanism.base.privacy_factor()).gamma(WIPED_DELTA),
+        ways=ways,
     )
 
 
-def _rank(option: Option, unknown: Unknown | None) -> tuple[float, ...]:
-    """Best first. Of two that are equally good, the one comes first whose reports could never be linked."""
-    goals = option.goals
-    first = {
-        "people": float(goals.people or 0),
-        "eps": goals.eps or 0.0,
-        "rounds": -math.inf if goals.rounds == FOREVER else -float(goals.rounds or 0),
-    }.get(unknown or "", 0.0)
-    linked = 0.0 if option.mechanism.independent else 1.0
-    return first, option.error_upper, option.tracked.upper, linked, float(option.state_bytes)
+def gap(goals: Goals, promise: Promise) -> float:
+    """How far two shares must be apart so that they are surely in the right order (upper).
+
+    Both intervals hold at once. The two shares of a yes/no question have one error, and are apart by twice that.
+    """
+    return 2 * promise.radius_upper
+
+
+def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
+    """The privacy in the crowd; None if rounds may have fewer than two reports.
+
+    With w wipes a person may send w+1 reports, perhaps all in one round. Whoever changes all of them changes them
+    one by one, so that eps adds up, and delta with factors e^eps.
+    """
+    missing, people = checks.chance("margin", goals.margin), min(goals.people or 1, LARGEST_CROWD)
+    reports = fewest_reports(people, goals.turns.chance * (1 - missing))
+    if reports < 2:
+        return None
+    everybody = min(LARGEST_CROWD, reports * goals.turns.rounds)
+    delta, times = goals.crowd_delta, goals.wipes + 1
+    if times > 1:
+        delta /= math.fsum(math.exp(i * goals.eps_report) for i in range(times))
+
+    def hidden(people: int) -> Bracket:
+        found = mechanism.crowd(people=people, reports=1).gamma(delta)
+        alone = goals.turns.eps_upper(mechanism.loss_of_one_report or 0.0)
+        return Bracket(min(found.lower, alone), min(times * found.upper, alone))
+
+    return Crowd(reports, goals.crowd_delta, hidden(reports), hidden(everybody))
+
+
+def chosen_encoding(goals: Goals, salt: bytes) -> Encoding | None:
+    """The encoding that was given, or else the plainest one that has so many values."""
+    if goals.encoding is not None:
+        return goals.encoding
+    if goals.discovered is not None:
+        return dataclasses.replace(goals.discovered, salt=salt)
+    if goals.size == 2:
+        return Bit()
+    return IntegerRange(low=0, high=goals.size - 1) if goals.size <= LARGEST_COUNT else None

@@ -1,74 +1,76 @@
-"""Ways to ask for several answers at once, compared at one budget: in one campaign, or in one for each table."""
+"""Ways to ask for several answers at once with one turn: draw one, ask about some or all jointly, or divide.
+
+To divide is to send one report about each table, with an equal part of eps. No mechanism does that: it never
+wins up to eps 4, the largest that plans choose, for 2 to 6 questions of 2 to 64 answers, alike or not, and 2 to 365
+rounds, which the tests enumerate. (At eps 6, for a yes/no question beside one with 64 answers, it is better by
+a sixth.) So it is computed for comparison only.
+"""
 
 from typing import NamedTuple
 
+from untrackable.mechanisms.count_chances import base_chances
 from untrackable.mechanisms.demands import Unsuitable
-from untrackable.mechanisms.tables_catalogue import DECKS, TABLES
-from untrackable.planning.forecast import errors
-from untrackable.planning.goals import FOREVER, USABLE_ERROR, Goals
-from untrackable.planning.participation import with_participation
-from untrackable.planning.separate_campaigns import SeparateCampaigns, separate_campaigns
-from untrackable.planning.suitability import meeting
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.planning.forecast import CountLaw
+from untrackable.planning.goals import Goals
+from untrackable.planning.report_choice import WAYS, best_report, widths
 
-SEPARATE = "separate"
-"""The name of the way with one campaign for each table."""
-_CLEARLY = 0.98
-"""Several campaigns are recommended if their error is at most this share of that of the best one alone."""
+DIVIDE = "divide"
+"""The way that is computed for comparison only."""
 
 
-class WayToAsk(NamedTuple):
-    """The error of a published figure if one asks in this way (upper), or why that is not possible.
+class Way(NamedTuple):
+    """The errors of one round and of a published figure if one asks in this way, or why that is not possible.
 
-    `campaigns` is how many campaigns it takes, and so how many reports a person sends in a round at most.
+    They are of the cell that is known least well: `standard_error` (upper) and `error_upper`.
     """
 
     name: str
-    campaigns: int
+    standard_error: float | None
     error_upper: float | None
     why: str = ""
 
 
-class Compared(NamedTuple):
-    """All ways to ask, best first, at the budget, rounds and people of `goals`.
-
-    `separate` are the campaigns of single tables, if they are possible; they are `recommended` if they are clearly
-    better than the best single campaign.
-    """
-
-    goals: Goals
-    ways: tuple[WayToAsk, ...]
-    separate: SeparateCampaigns | None
-    recommended: bool
-
-
-def ways_to_ask(goals: Goals) -> Compared | None:
-    """Compare the ways to ask; None if there is one table, or the goals lack the people, rounds or budget."""
-    limited = goals.eps is not None or goals.crowd_eps is not None
+def ways_to_ask(goals: Goals) -> tuple[Way, ...]:
+    """All ways, the smallest standard error first; nothing if one table is asked for."""
     if goals.asked is None or len(goals.asked.views) == 1:
-        return None
-    if goals.people is None or goals.rounds in (None, FOREVER) or not limited:
-        return None
-    ways = [_in_one_campaign(name, goals) for name in DECKS]
-    separate, apart = None, len(goals.asked.views)
+        return ()
+    found = [*(_asked(way, goals) for way in WAYS), _divided(goals)]
+    return tuple(sorted(found, key=lambda way: (way.standard_error is None, way.standard_error or 0.0)))
+
+
+def _asked(way: str, goals: Goals) -> Way:
     try:
-        separate = separate_campaigns(goals)
-        ways.append(WayToAsk(SEPARATE, apart, separate.errors.figure))
-    except Unsuitable as reason:
-        ways.append(WayToAsk(SEPARATE, apart, None, reason.why))
-    ways.sort(key=lambda way: (way.error_upper is None, way.error_upper or 0.0))
-    alone = min(
-        (way.error_upper for way in ways if way.campaigns == 1 and way.error_upper is not None), default=1.0
+        law = best_report(goals, ways=[way]).law
+    except Unsuitable:
+        return Way(way, None, None, _WHY[way])
+    return Way(way, law.promise(goals, 1).standard_error, law.promise(goals, goals.pooled).radius_upper)
+
+
+_WHY = {
+    "draw": "there is no report for these tables",
+    "groups": "tables have answers in common, or there are too few or too many of them",
+    "joint": "there are too many answers together",
+}
+
+
+def _divided(goals: Goals) -> Way:
+    """One report about each table, each with its part of eps."""
+    asked = goals.asked
+    if asked is None:
+        raise TypeError("the goals must ask for tables")
+    eps = goals.eps_report / len(asked.views)
+    statistics = asked.cells if goals.simultaneous else 1
+    found = [_one_table(goals, bits, eps, statistics) for bits in {len(view) for view in asked.views}]
+    errors = [law.promise(goals, goals.pooled).radius_upper for law in found]
+    return Way(DIVIDE, max(law.promise(goals, 1).standard_error for law in found), max(errors))
+
+
+def _one_table(goals: Goals, bits: int, eps: float, statistics: int) -> CountLaw:
+    """The law of a cell of a table of so many bits, by a report of its own of the best width."""
+    share, bases = (
+        goals.typical_share(1 << bits),
+        [NoisyInnerProduct(bits=bits, eps=eps, width=width) for width in widths(bits, eps)],
     )
-    found = 1.0 if separate is None else separate.errors.figure
-    better = found <= _CLEARLY * alone and found <= (goals.error or USABLE_ERROR)
-    return Compared(goals, tuple(ways), separate, better)
-
-
-def _in_one_campaign(name: str, goals: Goals) -> WayToAsk:
-    entry = TABLES[name]
-    try:
-        asked = with_participation(entry, goals)
-        mechanism, _ = meeting(entry, asked)
-        return WayToAsk(name, 1, errors(mechanism, asked, goals.people or 1).figure)
-    except Unsuitable as reason:
-        return WayToAsk(name, 1, None, reason.why)
+    laws = [CountLaw(found, share, statistics) for base in bases if (found := base_chances(base)) is not None]
+    return min(laws, key=lambda law: law.figure_radius(goals))

@@ -6,7 +6,7 @@ same way. The bytes are canonical: a document that this library would write diff
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -22,16 +22,12 @@ from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.mechanisms.registry import plain
 from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, check_crowd, check_gateway
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
-_ATTENDED, _IN_A_CROWD = 2, 3
-"""The versions of campaigns with attendance, and of those that rely on a crowd. Others stay at version 1."""
-_WIPES = 2
-"""What is added to the version if the campaign declares wipes of storage: 4, or 5 with a crowd."""
+_VERSION = 1
+"""The version of campaigns and of directories."""
 _MOST_WIPES = 100
-"""The largest number of wipes that a campaign declares."""
-_DIRECTORY_VERSION = 1
-"""The version of directories."""
+"""The largest number of wipes that a campaign allows."""
 LARGEST = 1 << 20
 """The largest size of a document, in bytes."""
 _LAST_SECOND = 1 << 40
@@ -46,28 +42,22 @@ LONGEST_ROUND = 366 * 86400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """A declared guarantee: all reports ever are (eps, delta)-private and (gamma, tracking_delta)-untrackable.
+    """A declared guarantee about everything that one person ever sends.
 
-    `values` says when privacy holds: "fixed" for a value that never changes (clients refuse a change), or "any" for
-    any sequence of values (clients follow a change). Untrackability is for all rounds of the campaign together, and
-    it is about what the reports say. `recognition` is about the rounds that people answer, too: an observer of two
-    places recognises a person among 1,000 with at most this probability. Campaigns of version 1 do not declare it.
+    With turns it is `eps` alone: one report, so delta is 0, nothing can be linked, and values may change. If every
+    round is answered, all reports are (eps, delta)-private, and (gamma, tracking_delta)-untrackable by what they
+    say. Then `values` is "fixed" if that holds for a value that never changes (clients refuse a change), or "any".
 
     All of this is about an observer who knows which reports are one person's. `crowd` is about one who sees the
     reports of everybody and does not know who sent which, because a relay stands in between.
-
-    A client whose storage is wiped is a new client. `wipes` says how often that may happen to a person so that all
-    of this still holds: a number, or "any". Campaigns that do not declare it leave wiped storage out.
     """
 
     eps: float
-    delta: float
-    values: Literal["fixed", "any"]
-    gamma: float
-    tracking_delta: float
-    recognition: float | None = None
+    delta: float = 0.0
+    values: Literal["fixed", "any"] = "any"
+    gamma: float = 0.0
+    tracking_delta: float = 0.0
     crowd: CrowdGuarantee | None = None
-    wipes: int | Literal["any"] | None = None
 
     def __post_init__(self) -> None:
         checks.choice("values", self.values, ("fixed", "any"))
@@ -78,31 +68,29 @@ class Guarantee:
             gamma=_finite("gamma", self.gamma),
             tracking_delta=checks.probability("tracking_delta", self.tracking_delta),
         )
-        if self.recognition is not None:
-            checks.settle(self, recognition=checks.probability("recognition", self.recognition))
-        if self.wipes is not None and self.wipes != "any":
-            checks.settle(self, wipes=checks.integer("wipes", self.wipes, low=0, high=_MOST_WIPES))
 
-    def to_json(self) -> dict[str, Any]:
-        """The guarantee as JSON, without what it does not declare."""
+    @property
+    def is_of_one_report(self) -> bool:
+        """Whether nothing but eps, and perhaps a crowd, is declared."""
+        return self == Guarantee(eps=self.eps, crowd=self.crowd)
+
+    def to_json(self, *, turns: bool) -> dict[str, Any]:
+        """The guarantee as JSON."""
         crowd = {} if self.crowd is None else {"crowd": self.crowd.to_json()}
-        declared = {name: getattr(self, name) for name in Guarantee.__slots__ if name != "crowd"}
-        return {**{name: plain(value) for name, value in declared.items() if value is not None}, **crowd}
+        return {**{name: plain(getattr(self, name)) for name in _guarantee_fields(turns)}, **crowd}
 
     @staticmethod
-    def from_json(given: object, *, attendance: bool, crowd: bool = False, wipes: bool = False) -> "Guarantee":
-        """The guarantee of this JSON.
+    def from_json(given: object, *, turns: bool) -> "Guarantee":
+        """The guarantee of this JSON. It has `crowd` just if the campaign relies on one."""
+        names = _guarantee_fields(turns)
+        if not isinstance(given, dict) or set(given) - {"crowd"} != set(names):
+            raise CampaignError(f"the guarantee must have exactly the fields {', '.join(names)}, and perhaps crowd")
+        crowd = {"crowd": CrowdGuarantee.from_json(given["crowd"])} if "crowd" in given else {}
+        return Guarantee(**{**given, **crowd})
 
-        It has `recognition` just if the campaign is one with attendance, `crowd` if it relies on one, and `wipes`
-        if it declares them.
-        """
-        present = {"recognition": attendance, "crowd": crowd, "wipes": wipes}
-        names = [name for name in Guarantee.__slots__ if present.get(name, True)]
-        if not isinstance(given, dict) or set(given) != set(names):
-            raise CampaignError(f"the guarantee must have exactly the fields {', '.join(names)}")
-        if wipes and given["wipes"] is None:
-            raise CampaignError("wipes must be a number or any")
-        return Guarantee(**{**given, "crowd": CrowdGuarantee.from_json(given["crowd"]) if crowd else None})
+
+def _guarantee_fields(turns: bool) -> list[str]:
+    return ["eps"] if turns else [name for name in Guarantee.__slots__ if name != "crowd"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +98,9 @@ class Campaign:
     """A campaign: its question, encoding, mechanism, rounds and declared guarantee.
 
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
-    With `rounds` None the campaign has no last round. `attendance` says how often clients answer, and for which
-    places the guarantee counts. Without it, clients answer every round, and the guarantee leaves attendance out.
-    A campaign that relies on a crowd has the public keys of the collector's `gateway`, and is answered through a
-    relay only.
+    With `turns`, each person answers once, in a round that their device draws in secret. Without, everybody answers
+    every round, and `rounds` may be None if there is no last one. A campaign that relies on a crowd has the public
+    keys of the collector's `gateway`, and is answered through a relay only.
     """
 
     question: str
@@ -123,7 +110,7 @@ class Campaign:
     round_seconds: int
     rounds: int | None
     guarantee: Guarantee
-    attendance: Attendance | None = None
+    turns: Turns | None = None
     gateway: Gateway | None = None
 
     def __post_init__(self) -> None:
@@ -142,20 +129,14 @@ class Campaign:
         )
         if self.rounds is not None:
             checks.settle(self, rounds=checks.rounds(self.rounds))
-        check_attendance(self.attendance, self.guarantee)
-        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
+        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
         check_gateway(self.gateway, self.guarantee.crowd)
-        check_wipes(self.attendance, self.guarantee)
 
     @property
-    def attending(self) -> Attendance:
-        """The attendance, declared or not. Without a declared one, clients answer every round from anywhere."""
-        return Attendance() if self.attendance is None else self.attendance
-
-    @property
-    def participation(self) -> Fraction:
-        """The probability with which a client answers a round."""
-        return self.attending.participation
+    def chance(self) -> Fraction:
+        """The probability with which somebody who takes part answers a given round."""
+        return Fraction(1) if self.turns is None else self.turns.chance
 
     @property
     def changing_values(self) -> int:
@@ -163,26 +144,14 @@ class Campaign:
         return 1 if self.guarantee.values == "fixed" else self.encoding.values
 
     @property
-    def states(self) -> int | None:
-        """The number of states of one person that the guarantee counts; None if there may be any number.
-
-        Where each round has a report of its own, whichever state makes it, the number of states makes no
-        difference, and counts as 1.
-        """
-        wipes = self.guarantee.wipes
-        if not wipes or self.mechanism.charged_by != "states":
-            return 1
-        return None if wipes == "any" else wipes + 1
+    def fewest_reports(self) -> int:
+        """The smallest number of reports of a round that is published; 0 if the campaign relies on no crowd."""
+        return 0 if self.guarantee.crowd is None else self.guarantee.crowd.reports
 
     @property
-    def fewest_reports(self) -> int:
-        """The smallest number of reports of a round that is published: what the counted crowd sends on average.
-
-        That crowd is so much smaller than the one that was asked that few rounds are below (`counted_crowd`). 0 if
-        the campaign does not rely on a crowd.
-        """
-        crowd = self.guarantee.crowd
-        return 0 if crowd is None else math.ceil(self.participation * crowd.people)
+    def ends(self) -> int | None:
+        """The end of the last round, in seconds since 1970; None if there is no last one."""
+        return None if self.rounds is None else self.begins(self.rounds + 1)
 
     @property
     def id(self) -> str:
@@ -200,20 +169,17 @@ class Campaign:
 
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
-        attendance = {} if self.attendance is None else {"attendance": self.attendance.to_json()}
-        gateway = {} if self.gateway is None else {"gateway": self.gateway.to_json()}
         return {
-            **attendance,
-            **gateway,
+            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
+            **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),
             "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
-            "guarantee": self.guarantee.to_json(),
+            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
             "mechanism": self.mechanism.to_json(),
             "question": self.question,
             "round_seconds": self.round_seconds,
             "rounds": self.rounds,
-            "version": (_IN_A_CROWD if gateway else _ATTENDED if attendance else 1)
-            + (0 if self.guarantee.wipes is None else _WIPES),
+            "version": _VERSION,
         }
 
     def to_bytes(self) -> bytes:
@@ -223,13 +189,10 @@ class Campaign:
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
-        names = ["version", *(name for name in Campaign.__slots__ if name not in ("attendance", "gateway"))]
-        attended = [*names, "attendance"]
-        in_crowd = [*attended, "gateway"]
-        fields = {1: names, _ATTENDED: attended, _IN_A_CROWD: in_crowd}
-        fields |= {_ATTENDED + _WIPES: attended, _IN_A_CROWD + _WIPES: in_crowd}
-        document = read_document("campaign", data, fields)
-        version, crowd = document["version"], "gateway" in document
+        optional = ("turns", "gateway")
+        names = [name for name in Campaign.__slots__ if name not in optional]
+        document = read_document("campaign", data, names, optional)
+        turns = document.get("turns")
         try:
             campaign = Campaign(
                 question=document["question"],
@@ -238,14 +201,9 @@ class Campaign:
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
                 rounds=document["rounds"],
-                guarantee=Guarantee.from_json(
-                    document["guarantee"],
-                    attendance=version >= _ATTENDED,
-                    crowd=crowd,
-                    wipes=version > _IN_A_CROWD,
-                ),
-                attendance=attendance_from_json(document["attendance"]) if version >= _ATTENDED else None,
-                gateway=Gateway.from_json(document["gateway"]) if crowd else None,
+                guarantee=Guarantee.from_json(document["guarantee"], turns="turns" in document),
+                turns=turns_from_json(turns, document["rounds"]) if "turns" in document else None,
+                gateway=Gateway.from_json(document["gateway"]) if "gateway" in document else None,
             )
         except RecursionError:
             raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
@@ -278,12 +236,12 @@ class Directory:
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
-        return strict_json.canonical({"campaigns": list(self.ids), "version": _DIRECTORY_VERSION})
+        return strict_json.canonical({"campaigns": list(self.ids), "version": _VERSION})
 
     @staticmethod
     def from_bytes(data: bytes) -> "Directory":
         """Read a directory. The same strict rules apply as for a campaign."""
-        ids = read_document("directory", data, {_DIRECTORY_VERSION: ("version", "campaigns")})["campaigns"]
+        ids = read_document("directory", data, ["campaigns"])["campaigns"]
         if not isinstance(ids, list):
             raise CampaignError("campaigns must be a list of ids")
         directory = Directory(tuple(ids))
@@ -312,38 +270,38 @@ def check_id(given: object) -> str:
     return given
 
 
-def check_attendance(attendance: Attendance | None, guarantee: Guarantee) -> None:
-    """Refuse attendance without a declared recognition, a recognition without attendance, and nobody answering."""
-    if not isinstance(attendance, Attendance | None):
-        raise TypeError(f"attendance must be of type Attendance, not {type(attendance).__name__}")
-    if (attendance is None) != (guarantee.recognition is None):
-        raise ValueError("a campaign has both attendance and a guarantee with recognition, or neither")
-    if attendance is not None and attendance.participation == 0:
-        raise ValueError("participation must be above 0: nobody would answer")
+def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, guarantee: Guarantee) -> None:
+    """Refuse turns of other rounds, with a mechanism that keeps anything, or with more guarantees than eps."""
+    if not isinstance(turns, Turns | None):
+        raise TypeError(f"turns must be of type Turns, not {type(turns).__name__}")
+    if turns is None:
+        return
+    if turns.rounds != rounds:
+        raise ValueError(f"turns are of {turns.rounds} rounds, and the campaign has {rounds}")
+    if turns.wipes > _MOST_WIPES:
+        raise ValueError(f"wipes must be at most {_MOST_WIPES}, got {turns.wipes}")
+    if mechanism.loss_of_one_report is None:
+        raise ValueError("with turns, the mechanism must be fresh, with a known largest loss of one report")
+    if not guarantee.is_of_one_report:
+        raise ValueError("with turns, the guarantee is eps, and perhaps a crowd: there is only one report")
 
 
-def check_wipes(attendance: Attendance | None, guarantee: Guarantee) -> None:
-    """Refuse wipes without attendance, and for clients that must remember their network."""
-    if guarantee.wipes is not None and attendance is None:
-        raise ValueError("a campaign that declares wipes has attendance, too")
-    if guarantee.wipes and attendance is not None and attendance.one_network:
-        raise ValueError("wipes must be 0 with one_network: a client whose storage is wiped forgets its network")
+def turns_to_json(turns: Turns) -> dict[str, Any]:
+    """Turns as JSON, without the number of rounds, which the campaign says. Fractions are texts in lowest terms."""
+    return {"share": str(turns.share), "wipes": turns.wipes}
 
 
-def attendance_from_json(given: object) -> Attendance:
-    """The attendance of this JSON. Fractions are texts in lowest terms."""
-    if not isinstance(given, dict) or set(given) != set(Attendance.__slots__):
-        raise CampaignError(f"the attendance must have exactly the fields {', '.join(Attendance.__slots__)}")
-    if not isinstance(given["places"], list):
-        raise CampaignError("places must be a list of fractions")
-    for text in (given["participation"], *given["places"]):
-        if not isinstance(text, str) or len(text) > _LONGEST_FRACTION:
-            raise CampaignError(f"a fraction must be a text of at most {_LONGEST_FRACTION} characters")
-    return Attendance(**{**given, "places": tuple(given["places"])})
+def turns_from_json(given: object, rounds: Any) -> Turns:
+    """The turns of this JSON, in this number of rounds."""
+    if not isinstance(given, dict) or set(given) != {"share", "wipes"}:
+        raise CampaignError("turns must have exactly the fields share, wipes")
+    if not isinstance(given["share"], str) or len(given["share"]) > _LONGEST_FRACTION:
+        raise CampaignError(f"share must be a text of at most {_LONGEST_FRACTION} characters")
+    return Turns(rounds=checks.rounds(rounds), share=checks.chance("share", given["share"]), wipes=given["wipes"])
 
 
-def read_document(what: str, data: bytes, versions: Mapping[int, Sequence[str]]) -> dict[str, Any]:
-    """Read a JSON object of one of these versions, which has exactly the fields of its version."""
+def read_document(what: str, data: bytes, fields: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:
+    """Read a JSON object that has a version, exactly these fields, and perhaps the optional ones."""
     if not isinstance(data, bytes) or len(data) > LARGEST:
         raise CampaignError(f"a {what} must be at most {LARGEST} bytes")
     try:
@@ -352,20 +310,13 @@ def read_document(what: str, data: bytes, versions: Mapping[int, Sequence[str]])
         raise CampaignError(f"the {what} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise CampaignError(f"a {what} must be a JSON object")
-    version = document.get("version")
-    if type(version) is not int or version not in versions:
-        raise CampaignError(f"the version of a {what} must be {_either(versions)}")
-    fields = versions[version]
+    if type(document.get("version")) is not int or document["version"] != _VERSION:
+        raise CampaignError(f"the version of a {what} must be {_VERSION}")
     if missing := [name for name in fields if name not in document]:
         raise CampaignError(f"the {what} lacks {', '.join(missing)}")
-    if unknown := [name for name in document if name not in fields]:
+    if unknown := [name for name in document if name not in ("version", *fields, *optional)]:
         raise CampaignError(f"the {what} has no field {', '.join(map(repr, unknown))}")
     return document
-
-
-def _either(versions: Iterable[int]) -> str:
-    *others, last = versions
-    return f"{', '.join(map(str, others))} or {last}" if others else str(last)
 
 
 def _finite(name: str, given: float) -> float:

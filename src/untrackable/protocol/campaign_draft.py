@@ -10,9 +10,9 @@ from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
-from untrackable.protocol.campaign import Campaign, Guarantee, attendance_from_json, check_attendance, check_wipes
+from untrackable.protocol.campaign import Campaign, Guarantee, check_turns, turns_from_json, turns_to_json
 from untrackable.protocol.crowd_declaration import Gateway, check_crowd
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class CampaignDraft:
     mechanism: Mechanism
     rounds: int | None
     guarantee: Guarantee
-    attendance: Attendance | None = None
+    turns: Turns | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("encoding", Encoding | None), ("mechanism", Mechanism), ("guarantee", Guarantee)):
@@ -34,33 +34,31 @@ class CampaignDraft:
                 raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
         if self.rounds is not None:
             checks.settle(self, rounds=checks.rounds(self.rounds))
-        check_attendance(self.attendance, self.guarantee)
-        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds, attended=self.attendance is not None)
-        check_wipes(self.attendance, self.guarantee)
+        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
-        attendance = {} if self.attendance is None else {"attendance": self.attendance.to_json()}
         return {
             "encoding": None if self.encoding is None else self.encoding.to_json(),
             "mechanism": self.mechanism.to_json(),
             "rounds": self.rounds,
-            "guarantee": self.guarantee.to_json(),
-            **attendance,
+            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
+            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
         }
 
     @staticmethod
     def from_json(document: object) -> "CampaignDraft":
         """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
         fields = _fields(document)
-        encoding, attendance = fields["encoding"], fields.get("attendance")
+        encoding, turns = fields["encoding"], fields.get("turns")
         try:
             return CampaignDraft(
                 encoding=None if encoding is None else encoding_from_json(encoding),
                 mechanism=mechanism_from_json(fields["mechanism"]),
                 rounds=fields["rounds"],
-                guarantee=_guarantee(fields["guarantee"], attendance=attendance is not None),
-                attendance=None if attendance is None else attendance_from_json(attendance),
+                guarantee=Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
+                turns=turns_from_json(turns, fields["rounds"]) if "turns" in fields else None,
             )
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
@@ -83,23 +81,16 @@ class CampaignDraft:
             round_seconds=round_seconds,
             rounds=self.rounds,
             guarantee=self.guarantee,
-            attendance=self.attendance,
+            turns=self.turns,
             gateway=gateway,
         )
 
 
-def _guarantee(given: object, *, attendance: bool) -> Guarantee:
-    """The guarantee of a draft. It says itself whether it relies on a crowd, and whether it declares wipes."""
-    present = {name: isinstance(given, dict) and name in given for name in ("crowd", "wipes")}
-    return Guarantee.from_json(given, attendance=attendance, **present)
-
-
 def _fields(given: object) -> dict[str, Any]:
-    """A JSON object with exactly the fields of a draft. Those of earlier versions have no attendance."""
-    names = [name for name in CampaignDraft.__slots__ if name != "attendance"]
-    if not isinstance(given, dict) or set(given) - {"attendance"} != set(names):
+    """A JSON object with exactly the fields of a draft."""
+    names = [name for name in CampaignDraft.__slots__ if name != "turns"]
+    if not isinstance(given, dict) or set(given) - {"turns"} != set(names):
         raise CampaignError(
-            f"a campaign draft must be a JSON object with exactly the fields {', '.join(names)}, "
-            "and with attendance if clients do not answer every round"
+            f"a campaign draft must be a JSON object with exactly the fields {', '.join(names)}, and perhaps turns"
         )
     return given

@@ -26,21 +26,21 @@ _HEX = re.compile(r"([0-9a-f]{2})+")
 class CrowdGuarantee:
     """All reports ever are (eps, delta)-private in a crowd: the observer does not know who sent which report.
 
-    It holds while at least this many people are enrolled in every round, and send their reports as they should.
-    Rounds with fewer reports than these people send on average are not published. So `people` are those whom the
-    guarantee counts on: fewer than are asked, so that few rounds are below (`theory.crowd_counts.counted_crowd`).
+    It holds while every round has at least `reports` reports, by as many people who send them as they should.
+    Rounds with fewer are not published. It is the fewest that are likely: at most one round in a hundred is below
+    (`theory.crowd_counts.fewest_likely_reports`).
     """
 
     eps: float
     delta: float
-    people: int
+    reports: int
 
     def __post_init__(self) -> None:
         checks.settle(
             self,
             eps=checks.positive("eps", self.eps),
             delta=checks.open_probability("delta", self.delta),
-            people=checks.integer("people", self.people, low=2, high=_LARGEST_CROWD),
+            reports=checks.integer("reports", self.reports, low=2, high=_LARGEST_CROWD),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -121,14 +121,12 @@ class Gateway:
         return Gateway(tuple(GatewayKey.from_json(key) for key in keys))
 
 
-def check_crowd(crowd: CrowdGuarantee | None, mechanism: Mechanism, rounds: int | None, *, attended: bool) -> None:
-    """Refuse a crowd guarantee for reports that can be linked, or without declared attendance."""
+def check_crowd(crowd: CrowdGuarantee | None, mechanism: Mechanism, rounds: int | None) -> None:
+    """Refuse a crowd guarantee for reports that can be linked."""
     if not isinstance(crowd, CrowdGuarantee | None):
         raise TypeError(f"crowd must be of type CrowdGuarantee, not {type(crowd).__name__}")
     if crowd is None:
         return
-    if not attended:
-        raise ValueError("a campaign that relies on a crowd declares attendance too")
     if mechanism.tracking_advantage_upper(rounds) > 0:
         raise ValueError("its reports can be linked, so a crowd does not hide them")
 

@@ -2,26 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, cast
 
 from untrackable import checks
 from untrackable.answers.answer import Answer, answer
 from untrackable.answers.question import Question
-from untrackable.checks import Chance
 from untrackable.discovery.discovered import Discovered
 from untrackable.discovery.search_work import search_share
 from untrackable.discovery.string_discovery import BEAM, discover
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import EncodingError, ReportFileError
+from untrackable.estimation.sampling import share_heard
 from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.header import agreed
 from untrackable.reports.summing import ReadFile, SumFiles, sum_files
 from untrackable.reports.table import Source
-from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.turns import Turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -46,7 +45,7 @@ def estimate_files(
     candidates: Sequence[Any] | None = None,
     table: str | None = None,
     beta: float = 0.05,
-    participation: Chance | None = None,
+    turns: Turns | None = None,
     engine: Engine = "local",
     progress: Progress | None = None,
     add_up: SumFiles = sum_files,
@@ -56,11 +55,11 @@ def estimate_files(
     In place of a file, anything does that gives Arrow data, such as a DuckDB query or a Polars data frame.
     `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
     hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
-    estimate. Intervals fail with probability at most `beta`. `participation` is the probability with which each
-    person answered a round, by default what the files say, or else 1; estimates are of everybody. The engine
-    `cuda` compares reports with candidates, and transforms large tables, on a GPU. `add_up` adds up the reports: on
-    this machine, or on a cluster (`untrackable.engines.spark`). The answer is the same. Of a question that asks for
-    several tables, `table` names the one to estimate, by default the first.
+    estimate. Intervals fail with probability at most `beta`. With `turns`, by default what the files say, each
+    person answered once: estimates of a round are of all who were active in it. The engine `cuda` compares reports
+    with candidates, and transforms large tables, on a GPU. `add_up` adds up the reports: on this machine, or on a
+    cluster (`untrackable.engines.spark`). The answer is the same. Of a question that asks for several tables,
+    `table` names the one to estimate, by default the first.
     """
     beta = checks.open_probability("beta", beta)
     with running_on(engine):
@@ -73,17 +72,10 @@ def estimate_files(
             assume_round=assume_round,
             rounds=rounds,
             ask=lambda made, meant, said: Question(
-                made, meant, candidates, participation=_participation(said, participation), table=table
+                made, meant, candidates, turns=agreed("turns", said, turns), table=table
             ),
             progress=progress,
         )
-
-
-def _participation(said: Fraction | None, given: Chance | None) -> Fraction:
-    """The participation in the files or the one given. The two must not contradict each other."""
-    wanted = None if given is None else checks.chance("participation", given)
-    found: Fraction | None = agreed("participation", said, wanted)
-    return EVERY_ROUND if found is None else found
 
 
 def _estimated(add_up: SumFiles, paths: Sequence[Source], beta: float, **reading: Any) -> FileAnswer:
@@ -150,4 +142,12 @@ def discover_files(
 
     (sums,) = found.sums.values()
     with running_on(engine):
-        return discover(strings, sums, alpha=alpha, leads=leads, beam=beam, progress=searching)
+        return discover(
+            strings,
+            sums,
+            alpha=alpha,
+            leads=leads,
+            beam=beam,
+            heard=share_heard(found.turns, len(found.rounds)),
+            progress=searching,
+        )

@@ -3,24 +3,24 @@
 import re
 import zlib
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable import checks, strict_json
+from untrackable import strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import EncodingError, MechanismError, ReportFileError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
 from untrackable.reports.storage_layout import StoredReports, runs
+from untrackable.theory.turns import Turns
 
 VERSION = 1
 LARGEST_HEADER = 1 << 23
 """The most characters of a header. Of all encodings, a list of names takes the most."""
-_PARTICIPATION = "participation"
+_TURNS = "turns"
 _TOO_LARGE = f"the description of its mechanism and encoding has more than {LARGEST_HEADER:,} characters"
 _FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
 
@@ -29,19 +29,20 @@ _FOOTER = re.compile(r"reports=(\d{20}) crc32=([0-9a-f]{8})")
 class Header:
     """How the reports of a file were made: the mechanism, and the encoding if there is one.
 
-    `participation` is the probability with which each person answered a round; None if the file does not say.
+    With `turns`, each person answered once, in one of so many rounds, if at all. Without, everybody answered every
+    round, or the file does not say.
     """
 
     mechanism: Mechanism
     encoding: Encoding | None = None
-    participation: Fraction | None = None
+    turns: Turns | None = None
 
     def text(self) -> str:
         """The header as JSON on one line."""
         described = None if self.encoding is None else self.encoding.to_json()
         content = {"version": VERSION, "mechanism": self.mechanism.to_json(), "encoding": described}
-        if self.participation is not None:
-            content[_PARTICIPATION] = str(self.participation)
+        if self.turns is not None:
+            content[_TURNS] = {"rounds": self.turns.rounds, "share": str(self.turns.share)}
         text = strict_json.write(content, compact=True, ascii=True)
         if len(text) > LARGEST_HEADER:
             raise ReportFileError(_TOO_LARGE)
@@ -56,7 +57,7 @@ class Header:
             content = strict_json.parse(text)
         except ValueError:
             raise ReportFileError("the description of its mechanism is not JSON") from None
-        if not isinstance(content, dict) or {*content} - {_PARTICIPATION} != {"version", "mechanism", "encoding"}:
+        if not isinstance(content, dict) or {*content} - {_TURNS} != {"version", "mechanism", "encoding"}:
             raise ReportFileError("the description must have version, mechanism and encoding")
         if type(content["version"]) is not int or content["version"] != VERSION:
             raise ReportFileError(f"the version of its description must be {VERSION}")
@@ -65,19 +66,22 @@ class Header:
             encoding = None if content["encoding"] is None else encoding_from_json(content["encoding"])
         except (MechanismError, EncodingError) as error:
             raise ReportFileError(f"the description of its mechanism is wrong: {error}") from None
-        return Header(mechanism, encoding, _participation(content))
+        return Header(mechanism, encoding, _turns(content))
 
 
-def _participation(content: dict[str, Any]) -> Fraction | None:
-    """The participation that a header says, if it says one."""
-    if _PARTICIPATION not in content:
+def _turns(content: dict[str, Any]) -> Turns | None:
+    """The turns that a header says, if it says any."""
+    if _TURNS not in content:
         return None
+    given = content[_TURNS]
+    if not isinstance(given, dict) or set(given) != {"rounds", "share"}:
+        raise ReportFileError("the description of its mechanism is wrong: turns must have rounds and share")
     try:
-        found = checks.chance(_PARTICIPATION, content[_PARTICIPATION])
+        found = Turns(**given)
     except (TypeError, ValueError) as error:
         raise ReportFileError(f"the description of its mechanism is wrong: {error}") from None
-    if found == 0 or str(found) != content[_PARTICIPATION]:
-        raise ReportFileError("the description of its mechanism is wrong: participation must be like 1/6, above 0")
+    if str(found.share) != given["share"]:
+        raise ReportFileError("the description of its mechanism is wrong: share must be like 1/6")
     return found
 
 
@@ -130,7 +134,10 @@ def sealed_count(footer: str | None) -> int:
 def agreed(name: str, said: Any, given: Any) -> Any:
     """The parameter in the file or the one given. The two must not contradict each other."""
     if said is not None and given is not None and said != given:
-        told, other = (str(each) if isinstance(each, Fraction) else repr(each) for each in (said, given))
+        told, other = repr(said), repr(given)
+        if isinstance(said, Turns):
+            told, other = (f"of {each.rounds} rounds and share {each.share}" for each in (said, given))
+            other = f"those {other}"
         raise ReportFileError(
             f"its reports were made with the {name} {told}, not with {other}, as given or as other files say"
         )

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from untrackable.reports.header import Footer, Header, agreed
 from untrackable.reports.report_columns import REPORT, ROUND, SUMS
 from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, StoredReports, runs
 from untrackable.reports.table import ArrayBatch, Source, Table
+from untrackable.theory.turns import Turns
 
 _ROUND_LAYOUT = StorageLayout(63)
 
@@ -40,13 +40,13 @@ class ReportFile:
         mechanism: Mechanism,
         encoding: Encoding | None,
         round: int | None,
-        participation: Fraction | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.path = table.file.path
         self.mechanism = mechanism
         self.encoding = encoding
-        self.participation = participation
-        """The probability with which each person answered a round, if the file says it."""
+        self.turns = turns
+        """In which rounds each person answered once, if the file says it."""
         self.unit = table.unit
         self.size = table.file.size
         self.has_footer = table.header is not None and table.file.sealed
@@ -138,7 +138,7 @@ def read_reports(
     if made is None:
         raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
     number = None if assume_round is None else round_number(assume_round)
-    return ReportFile(table, made, meant, number, None if header is None else header.participation)
+    return ReportFile(table, made, meant, number, None if header is None else header.turns)
 
 
 def _report_table(source: Source) -> Table:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
 from untrackable.reports.population import MOST_PEOPLE, Population
 from untrackable.reports.writer import Written, check_ending, write_reports
-from untrackable.theory.chance_of_answering import EVERY_ROUND
+from untrackable.theory.turns import Turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +36,14 @@ def simulate_file(
     people: int | None = None,
     rounds: int | Sequence[int] = 1,
     encoding: Encoding | None = None,
-    participation: Fraction = EVERY_ROUND,
+    turns: Turns | None = None,
     seed: int = 1,
     progress: Progress | None = None,
 ) -> Simulated:
     """Write the reports of a simulated population; memory does not grow with the number of people.
 
-    The same arguments give the same file. Without `people`, everyone in the population's counts takes part. With a
-    `participation` below 1, each of them answers a round with that probability only.
+    The same arguments give the same file. Without `people`, everyone in the population's counts takes part. With
+    `turns`, each of them answers once, in one of the rounds of the turns; those of other `rounds` are not written.
     """
     path = Path(path)
     check_ending(path)
@@ -63,22 +62,14 @@ def simulate_file(
             found, indices, counts = np.unique(values, return_inverse=True, return_counts=True)
             held[np.searchsorted(population.values, found)] += counts
             taken = _taken(found, encoding)[indices]
-            coins = np.random.default_rng([seed, number, 2])
-            for batch in mechanism.simulate(taken, rounds=rounds, seed=_seed(seed, number)):
-                for index, round in enumerate(batch.rounds):
-                    reports = batch.reports[:, index]
-                    yield (
-                        round,
-                        reports if participation == 1 else reports[_answering(len(reports), participation, coins)],
-                    )
-                seen += batch.reports.shape[0]
-                if progress is not None:
-                    progress("simulating", seen / max(1, total or 1))
+            yield from _sent(mechanism, taken, rounds, turns, _seed(seed, number))
+            seen += len(values)
+            if progress is not None:
+                progress("simulating", seen / max(1, total or 1))
 
     # Arguments that are wrong are refused now, before anything is written.
     mechanism.simulate(_taken(population.values, encoding), rounds=rounds, seed=seed)
-    said = None if participation == 1 else participation
-    written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding, participation=said)
+    written = write_reports(path, pieces(), mechanism=mechanism, encoding=encoding, turns=turns)
     top = np.argsort(-held, kind="stable")[:5].tolist() if seen else []
     return Simulated(
         written=written,
@@ -92,10 +83,22 @@ def _taken(values: NDArray[Any], encoding: Encoding | None) -> NDArray[Any]:
     return encoding.encode_many(values) if isinstance(encoding, DiscoveredStrings) else values
 
 
-def _answering(people: int, participation: Fraction, coins: np.random.Generator) -> NDArray[np.bool_]:
-    """Who answers a round: each person with this probability."""
-    share = participation.as_integer_ratio()
-    return coins.integers(share[1], size=people) < share[0]
+def _sent(
+    mechanism: Mechanism, values: NDArray[Any], rounds: int | Sequence[int], turns: Turns | None, seed: int
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """The reports of some people, with their rounds. With turns, everybody has one round of all, or none."""
+    if turns is None:
+        for batch in mechanism.simulate(values, rounds=rounds, seed=seed):
+            for index, round in enumerate(batch.rounds):
+                yield round, batch.reports[:, index]
+        return
+    rng = np.random.default_rng([seed, 2])
+    drawn = rng.integers(1, turns.rounds + 1, size=len(values))
+    drawn[rng.integers(turns.share.denominator, size=len(values)) >= turns.share.numerator] = 0
+    wanted = range(1, rounds + 1) if isinstance(rounds, int) else rounds
+    for round in wanted:
+        for batch in mechanism.simulate(values[drawn == round], rounds=[round], seed=seed + round):
+            yield round, batch.reports[:, 0]
 
 
 def _seed(seed: int, block: int) -> int:

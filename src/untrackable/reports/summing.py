@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -20,12 +19,13 @@ from untrackable.reports.header import agreed
 from untrackable.reports.reader import Piece, ReportFile, read_reports
 from untrackable.reports.storage_layout import StorageLayout, StoredReports
 from untrackable.reports.table import Source
+from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
     from untrackable.reports.sums_file import SumsFile
 
-Ask = Callable[[Mechanism, Encoding | None, Fraction | None], Question]
-"""A function that makes the question from what files say: mechanism, encoding and participation."""
+Ask = Callable[[Mechanism, Encoding | None, Turns | None], Question]
+"""A function that makes the question from what files say: mechanism, encoding and turns."""
 Feeds = Callable[[int], Sequence[int]]
 """A function that says to the sums of which rounds the reports of a round belong."""
 
@@ -56,6 +56,7 @@ class FileSums:
     encoding: Encoding | None
     question: Question | None = None
     together: bool = False
+    turns: Turns | None = None
     sums: dict[int, Aggregator] = field(default_factory=dict)
     files: list[ReadFile] = field(default_factory=list)
     rounds: set[int] = field(default_factory=set)
@@ -129,11 +130,11 @@ def sum_files(
     _check_distinct(paths)
     files: list[ReportFile] = []
     totals: list[SumsFile] = []
-    answered: Fraction | None = None
+    turns: Turns | None = None
     for path in paths:
         file = open_file(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
         try:
-            answered = agreed("participation", file.participation, answered)
+            turns = agreed("turns", file.turns, turns)
         except ReportFileError as error:
             raise ReportFileError(f"{file.path}: {error}") from None
         files += [file] if isinstance(file, ReportFile) else []
@@ -141,7 +142,7 @@ def sum_files(
         made, encoding = file.mechanism, file.encoding or encoding
         mechanism = made
     _check_same_campaign(totals)
-    result = FileSums(made, encoding, None if ask is None else ask(made, encoding, answered), together)
+    result = FileSums(made, encoding, None if ask is None else ask(made, encoding, turns), together, turns)
     chosen = None if rounds is None else frozenset(rounds)
     if progress is not None:
         progress("reading", 0.0)

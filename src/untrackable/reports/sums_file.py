@@ -2,7 +2,6 @@
 
 import zlib
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from untrackable.reports.file_type import type_of
 from untrackable.reports.header import Header, agreed
 from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, SUMS
 from untrackable.reports.table import SourceFile
+from untrackable.theory.turns import Turns
 
 with extra("files"):
     import pyarrow as pa
@@ -33,7 +33,7 @@ class SumsFile:
     path: Path
     mechanism: Mechanism
     encoding: Encoding | None
-    participation: Fraction | None
+    turns: Turns | None
     campaign: str
     round: int
     reports: int
@@ -102,7 +102,7 @@ def read_sums(
         path=path,
         mechanism=made,
         encoding=meant,
-        participation=None if known is None else known.participation,
+        turns=None if known is None else known.turns,
         campaign=row["campaign"],
         round=number,
         reports=row["reports"],

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from untrackable.reports.atomic_file import whole_file
 from untrackable.reports.header import Header
 from untrackable.reports.report_columns import Block, FormatWriter
 from untrackable.reports.storage_layout import StorageLayout, StoredReports
+from untrackable.theory.turns import Turns
 
 BLOCK_BYTES = 1 << 25
 """The number of bytes of reports that are sorted and written together."""
@@ -62,15 +62,15 @@ def write_reports(
     *,
     mechanism: Mechanism,
     encoding: Encoding | None = None,
-    participation: Fraction | None = None,
+    turns: Turns | None = None,
     mode: int = 0o666,
 ) -> Written:
     """Write pieces, each a round and reports of it, as they come; the ending of the name chooses the format.
 
     Reports of a round are an array as simulation yields it (`batch.reports[:, i]`), or the integers of clients.
     The file takes its name when it is complete; on any failure there is none, and an earlier one stays as it was.
-    Within a block of 32 MiB of reports they are sorted by round and report. `participation` is the probability
-    with which each person answered a round, if it is known. `mode` says who may read the file.
+    Within a block of 32 MiB of reports they are sorted by round and report. With `turns`, each person
+    answered once. `mode` says who may read the file.
     """
     path = Path(path)
     module, name = _ENDINGS[check_ending(path)].split(".")
@@ -78,7 +78,7 @@ def write_reports(
     blocks = _Blocks(StorageLayout(mechanism.report_bits), pieces)
     try:
         with whole_file(path, mode=mode) as file:
-            write(file, Header(mechanism, encoding, participation), iter(blocks))
+            write(file, Header(mechanism, encoding, turns), iter(blocks))
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
     return Written(

@@ -1,22 +1,44 @@
 """How far an estimated frequency can be from the true one.
 
-The radii follow from Hoeffding's inequality. They hold with probability 1 - β over the clients' randomness, for
-every population, so they are upper bounds and not approximations. Functions with `printed` in their name give the
-formula that [NV] prints. It is twice as large as the paper's own proofs show, and eight times as large in Bitwise's
-main text; see docs/errata.md.
+Radii and intervals hold with probability 1 - β over the clients' randomness, for every population, so they are
+upper bounds and not approximations. Where a report counts for a value with one of two known probabilities, they
+invert the law of the count (`count_interval`); else they follow from Hoeffding's inequality. Functions with
+`printed` in their name give the formula that [NV] prints. It is twice as large as the paper's own proofs show, and
+eight times as large in Bitwise's main text; see docs/errata.md.
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from untrackable import checks
+
+FloatArray = NDArray[np.float64]
+
+_LARGEST_TILT = 1e12
+"""Larger tilts of a law gain nothing, and would overflow."""
+_MOST_STEPS, _CLOSE = 50, 1e-9
+"""Steps of Newton's method, and the change, in standard deviations of a count, at which it ends."""
+_MANY = 1e10
+"""The variance from which on a binomial density is rounded too much, and the normal one is as good."""
+_NEAR_WORST = np.linspace(-1, 1, 17)
+"""Where the widest interval is looked for, around the count of the largest variance."""
+_MOST_REPORTS = 10**14
+"""More reports cannot be told apart in floating-point numbers."""
+_BETWEEN = 1.001
+"""Between two such counts, it is not as much wider than this."""
 
 
 class Accuracy(NamedTuple):
     """How far one value's estimated frequency is from the truth in one round of `people` reports.
 
     `radius` is an upper bound that fails with probability at most `beta`, for any values that people hold.
-    `standard_error` is exact under the condition that `given` names, usually a value that nobody holds.
+    `standard_error` is exact under the condition that `given` names, usually a value that nobody holds. `deviation`
+    is s in Hoeffding's radius s·√(ln(2/β)/2), by which rounds of different noise are pooled; infinite if they never
+    are.
     """
 
     people: int
@@ -24,21 +46,30 @@ class Accuracy(NamedTuple):
     radius: float
     standard_error: float
     given: str = "of a value that nobody holds"
+    deviation: float = math.inf
 
     @staticmethod
     def of(people: int, beta: float, *, span: float, variance: float) -> "Accuracy":
         """Accuracy from one report's contribution: its span, and its variance for a value its sender lacks."""
-        return Accuracy(people, beta, mean_radius(people, beta, span=span), math.sqrt(variance / people))
+        radius, error = mean_radius(people, beta, span=span), math.sqrt(variance / people)
+        return Accuracy(people, beta, radius, error, deviation=span / math.sqrt(people))
 
     @staticmethod
-    def of_shares(people: int, beta: float, *, there: float, elsewhere: float) -> "Accuracy":
+    def of_shares(
+        people: int, beta: float, *, there: float, elsewhere: float, span: float | None = None
+    ) -> "Accuracy":
         """Accuracy of the estimate (share - elsewhere)/(there - elsewhere) of a value's frequency.
 
         `there` is the probability that a report of somebody with the value counts for it, and `elsewhere` the
-        probability that any other report does.
+        probability that any other report does. The radius is that of the widest `count_interval` of all shares that
+        people may hold, and so also holds for everybody's share if those who report are a random sample. `span` is
+        1/(there - elsewhere), given where the two are so close that it would be rounded.
         """
-        span = 1 / abs(there - elsewhere)
-        return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
+        span = 1 / abs(there - elsewhere) if span is None else span
+        radius = span * widest_count_radius(people, beta, (there, elsewhere))
+        deviation = span / math.sqrt(people)
+        error = deviation * math.sqrt(elsewhere * (1 - elsewhere))
+        return Accuracy(people, beta, radius, error, deviation=deviation)
 
 
 def mean_radius(people: int, beta: float, *, span: float = 1.0, statistics: int = 1) -> float:
@@ -46,6 +77,147 @@ def mean_radius(people: int, beta: float, *, span: float = 1.0, statistics: int 
     people = checks.integer("people", people, low=1)
     beta = checks.open_probability("beta", beta)
     return span * math.sqrt((math.log(2 / beta) + math.log(statistics)) / (2 * people))
+
+
+def count_interval(
+    counts: FloatArray,
+    n: int,
+    beta: float,
+    *,
+    elsewhere: FloatArray | float,
+    span: FloatArray | float,
+    sampled: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Where the share f of a value lies if this many of n independent reports count for it.
+
+    A report counts with probability q = `elsewhere`, or with p = q + 1/span if its sender holds the value.
+    Each end fails with probability at most β/2. Ends may lie outside [0, 1].
+
+    The count is a sum of n independent indicators with the mean n·m, m = q + (p-q)·f. Beyond n·m ± 1, neither tail
+    is heavier than that of Binomial(n, m) (Hoeffding 1956, theorem 4), so m lies in the interval of Clopper and
+    Pearson. This is also true of everybody's share if senders are drawn at random: the number of holders among them
+    is hypergeometric, whose generating function has real roots only, so that the count is still such a sum.
+
+    If those who report are everybody (not `sampled`), the count is Bin(h, p) + Bin(n-h, q) with h = n·f. Its
+    variance is smaller than the binomial by n·f(1-f)(p-q)². Then every h is excluded too for which `_log_tail` is
+    below β/2.
+    """
+    if np.ndim(span) == 0 and counts.size > 1:  # Many counts are equal.
+        counts, places = np.unique(counts, return_inverse=True)
+        ends = _count_interval(counts, n, beta / 2, elsewhere, span, sampled)
+        return ends[0][places], ends[1][places]
+    return _count_interval(counts, n, beta / 2, elsewhere, span, sampled)
+
+
+def _count_interval(
+    counts: FloatArray,
+    n: int,
+    level: float,
+    elsewhere: FloatArray | float,
+    span: FloatArray | float,
+    sampled: bool,
+) -> tuple[FloatArray, FloatArray]:
+    rest = n - counts
+    lower = (_least_chance(counts, n, level) - elsewhere) * span
+    upper = (1 - _least_chance(rest, n, level) - elsewhere) * span
+    if sampled:
+        return lower, upper
+    share, there = (counts / n - elsewhere) * span, elsewhere + 1 / span
+    fewest = _fewest_holders(counts, n, level, lower, share, there, elsewhere)
+    # Those without the value are the holders of its opposite, for which all other reports count.
+    fewest_others = _fewest_holders(rest, n, level, 1 - upper, 1 - share, 1 - elsewhere, 1 - there)
+    return np.maximum(lower, fewest / n), np.minimum(upper, 1 - fewest_others / n)
+
+
+@lru_cache(maxsize=4096)
+def widest_count_radius(n: int, beta: float, chances: tuple[float, float]) -> float:
+    """How far either end of `count_interval`, divided by the span, is from the estimate, for any population.
+
+    The variance of a count is largest where its share of the reports is nearest to one half.
+    """
+    n, beta = checks.integer("people", n, low=1), checks.open_probability("beta", beta)
+    if n > _MOST_REPORTS:  # Radii fall at least as one over the root.
+        return widest_count_radius(_MOST_REPORTS, beta, chances) * math.sqrt(_MOST_REPORTS / n)
+    worst = n * min(max(chances), max(min(chances), 0.5))
+    near = worst + math.sqrt(n * math.log(2 / beta)) / 2 * _NEAR_WORST
+    counts = np.clip(near, n * min(chances), n * max(chances))
+    lower, upper = count_interval(counts, n, beta, elsewhere=0.0, span=1.0, sampled=True)
+    return _BETWEEN * float(np.maximum(counts / n - lower, upper - counts / n).max())
+
+
+def _least_chance(counts: FloatArray, n: int, level: float) -> FloatArray:
+    """The largest m with P(Binomial(n, m) ≥ c) ≤ `level` (Clopper and Pearson 1934), and at most (c-1)/n.
+
+    The tail is the distribution function of Beta(c, n-c+1). Its logarithm is concave in ln m, so every step of
+    Newton's method ends at or below the m that is looked for.
+    """
+    from scipy import special
+
+    c = np.maximum(counts, 1.0)
+    z, rest = -special.ndtri(level), n - c
+    wilson = (c + z**2 / 2 - z * np.sqrt(c * rest / n + z**2 / 4)) / (n + z**2)
+    log, scale, many = np.log(wilson), special.betaln(c, rest + 1), c * rest / n > _MANY
+    for _ in range(_MOST_STEPS):
+        m = np.exp(log)
+        tail = special.betainc(c, rest + 1, m)
+        normal = np.log(n * m / (2 * math.pi * np.maximum(1 - m, 1 / n))) / 2 - special.ndtri(tail) ** 2 / 2
+        density = np.where(many, normal, c * log + special.xlog1py(rest, -m) - scale)
+        step = (np.log(tail) - math.log(level)) * tail * np.exp(-density)
+        log = log - step
+        if np.max(np.abs(step) * np.sqrt(c), initial=0.0) < _CLOSE:
+            break
+    return np.where(counts > 0, np.minimum(np.exp(log), (c - 1) / n), 0.0)
+
+
+def _fewest_holders(
+    counts: FloatArray,
+    n: int,
+    level: float,
+    lower: FloatArray,
+    share: FloatArray,
+    there: FloatArray | float,
+    elsewhere: FloatArray | float,
+) -> FloatArray:
+    """The fewest holders that do not make a count this large too unlikely, between `lower` and `share` of n.
+
+    Fewer holders make it less likely. So whichever number is excluded, all smaller ones are.
+    """
+    left = np.clip(np.ceil(n * share), 0, n)
+    excluded = np.minimum(np.clip(np.floor(n * lower), 0, n), left) - 1
+    while np.any(left - excluded > 1):
+        middle = np.floor((left + excluded) / 2)
+        unlikely = _log_tail(np.maximum(middle, 0), counts, n, there, elsewhere) <= math.log(level)
+        unlikely &= middle >= 0
+        excluded, left = np.where(unlikely, middle, excluded), np.where(unlikely, left, middle)
+    return left
+
+
+def _log_tail(
+    holders: FloatArray, counts: FloatArray, n: int, there: FloatArray | float, elsewhere: FloatArray | float
+) -> FloatArray:
+    """The logarithm of an upper bound on P(S ≥ c) for S = Bin(h, p) + Bin(n-h, q), close to the normal tail.
+
+    Under the law that is tilted by x = e^θ, θ > 0, S has the mean c and a variance v. P(S ≥ c) is
+    M(θ)·e^(-θc)·E[x^-(S-c); S ≥ c], with M the moment generating function. No value of a sum of independent
+    indicators is likelier than e^-v·I₀(v): for one of them the squared characteristic function at t is 1 -
+    2p(1-p)(1 - cos t), at most e^(-2p(1-p)(1 - cos t)). So the expectation is at most e^-v·I₀(v)/(1 - 1/x), and 1.
+    """
+    from scipy import special
+
+    p, q, others = there, elsewhere, n - holders
+    # (n-c)·pq·x² + b·x - c·(1-p)(1-q) = 0
+    square, absolute = p * q * (n - counts), counts * (1 - p) * (1 - q)
+    linear = holders * p * (1 - q) + others * q * (1 - p) - counts * (p * (1 - q) + q * (1 - p))
+    root = np.sqrt(linear**2 + 4 * square * absolute)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tilt = np.where(linear > 0, 2 * absolute / (linear + root), (root - linear) / (2 * square))
+        tilt = np.clip(np.nan_to_num(tilt, nan=_LARGEST_TILT), 1.0, _LARGEST_TILT)
+        mine, theirs = p * tilt / (1 - p + p * tilt), q * tilt / (1 - q + q * tilt)
+        variance = holders * mine * (1 - mine) + others * theirs * (1 - theirs)
+        beyond = np.minimum(0.0, np.log(special.i0e(variance)) - np.log1p(-1 / tilt))
+    logs = holders * np.log1p(p * (tilt - 1)) + others * np.log1p(q * (tilt - 1)) - counts * np.log(tilt)
+    found: FloatArray = logs + beyond
+    return found
 
 
 def bitwise_scale(eps_state: float, eps_report: float) -> float:

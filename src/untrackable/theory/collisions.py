@@ -71,8 +71,7 @@ def cross_probability(slots: int, reports: int, split: int) -> float:
 def crossing_upper(slots: int, reports: int) -> float:
     """P(cross) of the worst split; of very many reports the bound j(k-j)/L.
 
-    It is delta at every gamma ≥ 0, as other patterns are likelier of two people. `integer_slots.slot_crossing` is
-    the same with the standard library alone.
+    It is delta at every gamma ≥ 0, as other patterns are likelier of two people.
     """
     half = reports // 2
     if reports > _COUNTED:

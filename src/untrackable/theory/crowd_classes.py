@@ -4,22 +4,20 @@ One person holds one of two values, and everybody else a third. The observer cou
 looks at one number only, D: a weighted sum of the counts, with whole weights. Nothing is bounded, so this is a pair
 of worlds that exists, seen by an observer who does not look at everything. It is a lower end.
 
-Let ρ be the participation, and c₀, c₁, c₂ the probabilities of a class, of weight w, for the two values and the
-third. If the n-1 others make D = d with probability f(d), then the two worlds make it with
+Let c₀, c₁, c₂ be the probabilities of a class, of weight w, for the two values and the third. If the
+n-1 others make D = d with probability f(d), then the two worlds make it with
 
-    P(d) = (1 - Σ ρ·c₀)·f(d) + Σ ρ·c₀·f(d-w),    Q(d) = the same with c₁.
+    P(d) = (1 - Σ c₀)·f(d) + Σ c₀·f(d-w),    Q(d) = the same with c₁.
 """
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.factor import Factor, FloatArray, log_ratio
 from untrackable.theory.factor_products import MACHINE_EPSILON
 
@@ -56,7 +54,7 @@ class CrowdClasses:
         rows = list(zip(self.first, self.second, self.others, strict=True))
         return sorted(rows) == sorted((second, first, other) for first, second, other in rows)
 
-    def shift(self, people: int, participation: Fraction) -> float:
+    def shift(self, people: int) -> float:
         """The standard deviation of the loss of one round, to first order in one over the number of people.
 
         No loss is larger than that of one report, so neither is this.
@@ -64,7 +62,7 @@ class CrowdClasses:
         rows = zip(self.first, self.second, self.others, strict=True)
         square = math.fsum((first - second) ** 2 / other for first, second, other in rows)
         largest = max(math.log(first / second) for first, second in zip(self.first, self.second, strict=True))
-        return min(math.sqrt(square * float(participation) / people), largest)
+        return min(math.sqrt(square / people), largest)
 
 
 class _Others(NamedTuple):
@@ -79,27 +77,23 @@ class _Others(NamedTuple):
     noise: float
 
 
-def counted_outcomes(
-    classes: CrowdClasses, people: int, participation: Fraction = EVERY_ROUND
-) -> tuple[FloatArray, FloatArray]:
+def counted_outcomes(classes: CrowdClasses, people: int) -> tuple[FloatArray, FloatArray]:
     """What the weighted sum of counts says about one round: probabilities in world P, and losses (lower).
 
     Both are rounded down, so delta of P from Q is never too large, alone or composed with other rounds.
     """
     people = checks.integer("people", people, low=2)
-    share = float(participation)
-    weights = _weights(classes, people - 1, share)
+    weights = _weights(classes, people - 1)
     count = _binomial if np.count_nonzero(weights) == 1 else _signed_steps
-    others = count(classes, weights, people - 1, share)
+    others = count(classes, weights, people - 1)
     reach = int(np.abs(weights).max())
     one, two = (
-        _with_person(others.law, weights, share * np.array(chances), reach)
-        for chances in (classes.first, classes.second)
+        _with_person(others.law, weights, np.array(chances), reach) for chances in (classes.first, classes.second)
     )
     return _by_ranges(one, two, others)
 
 
-def _weights(classes: CrowdClasses, others: int, share: float) -> NDArray[np.int64]:
+def _weights(classes: CrowdClasses, others: int) -> NDArray[np.int64]:
     """Whole weights of the classes that tell the worlds apart nearly as well as any.
 
     The best weights are proportional to (c₀-c₁)/c₂. If the classes are not mirrored, one class is counted alone.
@@ -109,54 +103,54 @@ def _weights(classes: CrowdClasses, others: int, share: float) -> NDArray[np.int
     ideal = gain / chances
 
     def score(weights: NDArray[np.int64]) -> float:
-        spread = float(weights**2 @ chances) - share * float(weights @ chances) ** 2
+        spread = float(weights**2 @ chances) - float(weights @ chances) ** 2
         return float(weights @ gain) ** 2 / spread if spread > 0 else 0.0
 
     if not classes.mirrored:
         alone = np.eye(gain.size, dtype=np.int64) * np.sign(ideal).astype(np.int64)
         return max(alone, key=score)
     tried = [np.rint(size * ideal / np.abs(ideal).max()).astype(np.int64) for size in range(1, _LARGEST_WEIGHT + 1)]
-    fitting = [w for w in tried if _points(w, chances, others, share) <= _MOST_POINTS]
+    fitting = [w for w in tried if _points(w, chances, others) <= _MOST_POINTS]
     return max(fitting or tried[:1], key=score)
 
 
-def _far(weights: NDArray[np.int64], chances: FloatArray, others: int, share: float) -> int:
+def _far(weights: NDArray[np.int64], chances: FloatArray, others: int) -> int:
     """A distance from its mean that the sum exceeds with the rare probability only, by Bernstein's inequality."""
     rare, largest = math.log(2 / _RARE), float(np.abs(weights).max())
-    variance = others * share * float(weights**2 @ chances)
+    variance = others * float(weights**2 @ chances)
     linear = rare * largest / 3
     return math.ceil(linear + math.sqrt(linear**2 + 2 * rare * variance)) + 1
 
 
-def _points(weights: NDArray[np.int64], chances: FloatArray, others: int, share: float) -> int:
+def _points(weights: NDArray[np.int64], chances: FloatArray, others: int) -> int:
     """The number of places on a circle on which the sum hardly ever meets itself."""
-    return 1 << (2 * _far(weights, chances, others, share) + 2).bit_length()
+    return 1 << (2 * _far(weights, chances, others) + 2).bit_length()
 
 
-def _binomial(classes: CrowdClasses, weights: NDArray[np.int64], others: int, share: float) -> _Others:
+def _binomial(classes: CrowdClasses, weights: NDArray[np.int64], others: int) -> _Others:
     """The law of the number of reports of the only class that counts."""
     from scipy.stats import binom
 
     counted = int(np.flatnonzero(weights)[0])
-    sign, chance = int(weights[counted]), share * classes.others[counted]
-    far, mean = _far(weights, np.array(classes.others), others, share), others * chance
+    sign, chance = int(weights[counted]), classes.others[counted]
+    far, mean = _far(weights, np.array(classes.others), others), others * chance
     low, high = max(0, math.floor(mean) - far), min(others, math.ceil(mean) + far)
     law = binom.pmf(np.arange(low, high + 1), others, chance)
     deviation = math.sqrt(mean * (1 - chance))
     return _Others(law[::sign], deviation, _BINOMIAL, _RARE)
 
 
-def _signed_steps(classes: CrowdClasses, weights: NDArray[np.int64], others: int, share: float) -> _Others:
-    """The law of a sum of mirrored steps, from its Fourier transform (1 - 2·Σρ·c₂·sin²(wt/2))^(n-1), which is real.
+def _signed_steps(classes: CrowdClasses, weights: NDArray[np.int64], others: int) -> _Others:
+    """The law of a sum of mirrored steps, from its Fourier transform (1 - 2·Σc₂·sin²(wt/2))^(n-1), which is real.
 
     Errors are those of an FFT relative to the 2-norm. The exponent is accurate in every digit that matters.
     """
     chances = np.array(classes.others)
-    points = _points(weights, chances, others, share)
+    points = _points(weights, chances, others)
     turn = np.pi / points * np.arange(points // 2 + 1)
     lost = np.zeros(turn.size)
     for weight, chance in zip(weights, chances, strict=True):
-        lost += 2 * share * chance * np.sin(weight * turn) ** 2
+        lost += 2 * chance * np.sin(weight * turn) ** 2
     with np.errstate(divide="ignore"):
         logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(np.abs(1 - lost)))
     spectrum = np.exp(others * logs)
@@ -164,7 +158,7 @@ def _signed_steps(classes: CrowdClasses, weights: NDArray[np.int64], others: int
         spectrum = np.where(lost > 1, -spectrum, spectrum)
     law = np.fft.fftshift(np.fft.irfft(spectrum, n=points))
     norm = float(np.linalg.norm(law))
-    deviation = math.sqrt(others * share * float(weights**2 @ chances))
+    deviation = math.sqrt(others * float(weights**2 @ chances))
     noise = 16 * MACHINE_EPSILON * math.log2(points) * norm + _RARE
     return _Others(np.maximum(law, 0.0), deviation, _ROUNDED, noise)
 

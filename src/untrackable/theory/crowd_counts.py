@@ -1,14 +1,13 @@
 """What an observer learns who sees the reports of a whole crowd, but not who sent which.
 
-One person holds one of two values. There are n enrolled people, the person among them. The law of the person's
-report is a mixture of three parts, and everybody else's law contains the same parts. The observer is granted the
-part that each report came from. Then only the numbers of reports from each part matter:
+One person holds one of two values. There are n people, the person among them, and each sends a report. The law of
+the person's report is a mixture of three parts, and everybody else's law contains the same parts. The observer is
+granted the part that each report came from. Then only the numbers of reports from each part matter:
 
-    P(a, b, c, e) = M(a, b, c, e)/n · (q·a + (q/p)·b + q·c + e),    Q with a and b exchanged.
+    P(a, b, c) = M(a, b, c)/n · (q·a + (q/p)·b + q·c),    Q with a and b exchanged.
 
-M is multinomial: n draws with the probabilities ρr, ρr, ρt and 1-ρ, and the rest. This pair dominates the
-definition, whatever the others hold. Here its delta is bounded from above, and the bound becomes a factor that
-rounds multiply.
+M is multinomial: n draws with the probabilities r, r and t, and the rest. This pair dominates the definition,
+whatever the others hold. Here its delta is bounded from above, and the bound becomes a factor that rounds multiply.
 
 The parts: let R₀ and R₁ be the laws of the two values, p their largest ratio, β their distance, q their largest
 ratio to anybody's law, and α = β/(p-1). Then R₀ = pα·Q₁ + α·Q₂ + s·Q₀ and R₁ = α·Q₁ + pα·Q₂ + s·Q₀, with Q₁ =
@@ -19,13 +18,13 @@ worlds.
 
 Larger p, β and q only make the worlds easier to tell apart. So the largest of each over all pairs of values, taken
 one by one, are a bound for every pair. Let E = e^gamma. Delta is the mean of (ΣZ)⁺/n, where the n draws Z are
-independent: q·(1-E/p) and -q·(E-1/p) with probability ρr each, -q·(E-1) with ρt, 1-E with 1-ρ, and else 0. Their
-mean is 1-E, whatever p, β and q are. So it suffices that they change by spreads: mass moves away from where it was,
-to both sides, with the same mean. Then the mean of every convex function of a sum of them grows.
+independent: q·(1-E/p) and -q·(E-1/p) with probability r each, -q·(E-1) with t, and else 0. Their mean is
+1-E, whatever p, β and q are. So it suffices that they change by spreads: mass moves away from where it was, to both
+sides, with the same mean. Then the mean of every convex function of a sum of them grows.
 - β grows: mass leaves -q·(E-1) and 0, and goes to the two outer places.
 - q grows: places move away from 0 in proportion, and mass goes to 0 so that the mean stays.
 - p grows: the outer places move outward, and what they lose goes to -q·(E-1). Mass times distance from there,
-  ρβE on the upper side and ρβ on the lower, stays.
+  βE on the upper side and β on the lower, stays.
 """
 
 import math
@@ -83,33 +82,21 @@ def checked_margin(margin: checks.Chance) -> Fraction:
     return found
 
 
-def counted_crowd(people: int, participation: Fraction, margin: Fraction) -> int:
-    """The people that a guarantee counts on if up to a share `margin` of all may be missing from a round.
-
-    They send the fewest likely reports on average. A round is published from that number on, so at most one round
-    in a hundred is withheld.
-    """
-    enrolled = min(people, LARGEST_CROWD)
-    return min(enrolled, math.floor(fewest_likely_reports(enrolled, participation * (1 - margin)) / participation))
-
-
 class Resolution(NamedTuple):
     """Into how many ranges numbers of reports are divided.
 
-    `ranges` are those of the first two parts together, `others` those of the third and of absences. `sums` are
-    those of the weighted sum of all, for each range of the first.
+    `ranges` are those of the first two parts together, `others` those of the third, for each range of the first.
     """
 
     ranges: int
     others: int
-    sums: int
 
 
-FINEST = Resolution(192, 64, 96)
+FINEST = Resolution(192, 64)
 """For small crowds, where numbers of reports vary most in proportion."""
-FINE = Resolution(96, 32, 24)
+FINE = Resolution(96, 32)
 """For large crowds."""
-COARSE = Resolution(32, 12, 12)
+COARSE = Resolution(32, 12)
 """For many different rounds of large crowds. It takes a quarter of the time."""
 _SMALL = 20_000
 """Up to this many people a crowd is small."""
@@ -145,42 +132,38 @@ class CrowdParts:
         """p, β and q."""
         return self.ratio, self.distance, self.other_ratio
 
-    def chances(self, participation: Fraction) -> tuple[float, float, float]:
-        """What anybody else sends: a report of the first part (or of the second), of the third, or nothing."""
+    @property
+    def chances(self) -> tuple[float, float]:
+        """What anybody else sends: a report of the first part (or of the second), and of the third."""
         share = self.distance / (self.ratio - 1)
         rest = max(0.0, 1 - share * (self.ratio + 1))
-        present = float(participation)
-        return present * self.ratio * share / self.other_ratio, present * rest / self.other_ratio, 1 - present
+        return self.ratio * share / self.other_ratio, rest / self.other_ratio
 
-    def shift(self, people: int, participation: Fraction) -> float:
+    def shift(self, people: int) -> float:
         """The standard deviation of the loss of one round, to first order in one over the number of people.
 
         No loss is larger than that of one report, so neither is this.
         """
         square = 2 * self.distance * (self.ratio - 1) * self.other_ratio / self.ratio
-        return min(math.sqrt(square * float(participation) / people), math.log(self.ratio))
+        return min(math.sqrt(square / people), math.log(self.ratio))
 
 
 def crowd_deltas(
-    parts: CrowdParts,
-    people: int,
-    gammas: FloatArray,
-    participation: Fraction,
-    ranges: Resolution | None = None,
+    parts: CrowdParts, people: int, gammas: FloatArray, ranges: Resolution | None = None
 ) -> FloatArray:
     """Delta of one round at each gamma ≥ 0 (upper).
 
-    Let u = a + b, d = a - b, and X the weighted sum (p+1)·q/(2p)·u + q·c + e. Then P and Q are M/n times X + Y and
+    Let u = a + b, d = a - b, and X the weighted sum (p+1)·q/(2p)·u + q·c. Then P and Q are M/n times X + Y and
     X - Y with Y = (p-1)·q/(2p)·d, and delta is the mean over M of (Y·(1+e^gamma) - X·(e^gamma-1))⁺/n. Given u, d is
     a sum of u fair signs. The mean grows with u in the law of d (a martingale) and falls as X grows. So numbers are
-    put into ranges, of which the largest u gives the law of d and the smallest u, c and e give X. With fewer others
-    left, c and e are smaller; so their laws are those that go with the largest u and c of a range.
+    put into ranges, of which the largest u gives the law of d and the smallest u and c give X. With fewer others
+    left, c is smaller; so its law is the one that goes with the largest u of a range.
     """
     people = checks.integer("people", people, low=2, high=LARGEST_CROWD)
     tilt = np.expm1(gammas)
     slope = parts.other_ratio / parts.ratio * (parts.ratio - 1) / 2
     total = np.zeros(gammas.size)
-    for end, sums, weights in _ranges(parts, people, participation, ranges or resolution(people)):
+    for end, sums, weights in _ranges(parts, people, ranges or resolution(people)):
         alpha, beta = (slope * (2 + tilt))[:, None], tilt[:, None] * sums
         least, law, above = _signs(end)
         # The smallest number of positive signs that counts, as a place in the tables.
@@ -207,24 +190,16 @@ def _signs(count: int) -> tuple[int, FloatArray, FloatArray]:
     return low, law, above
 
 
-def _ranges(
-    parts: CrowdParts, people: int, participation: Fraction, most: Resolution
-) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+def _ranges(parts: CrowdParts, people: int, most: Resolution) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """The largest u of each range, the smallest X of each range within it, and their probabilities."""
-    first, third, absent = parts.chances(participation)
+    first, third = parts.chances
     weight = parts.other_ratio / parts.ratio * (parts.ratio + 1) / 2
-    gone = min(1.0, absent / (1 - 2 * first - third)) if absent else 0.0
     lows, highs, masses = (row[0] for row in _split(np.array([people]), 2 * first, most.ranges))
     rest = people - highs.astype(np.int64)
-    for low, left, mass, few, many, share in zip(
-        lows, rest, masses, *_split(rest, third / (1 - 2 * first), most.others), strict=True
-    ):
-        if left == people:
-            continue
-        out, _, part = _split(left - many.astype(np.int64), gone, most.others)
-        sums = weight * low + parts.other_ratio * few[:, None] + out
-        joint = mass * share[:, None] * part
-        yield int(people - left), *_collapsed(sums.reshape(-1), joint.reshape(-1), most.sums)
+    few, _, shares = _split(rest, third / (1 - 2 * first), most.others)
+    for low, left, mass, third_parts, share in zip(lows, rest, masses, few, shares, strict=True):
+        if left < people:
+            yield int(people - left), weight * low + parts.other_ratio * third_parts, mass * share
 
 
 def _split(trials: NDArray[np.int64], chance: float, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -271,17 +246,3 @@ def _reach(trials: NDArray[np.int64], chance: float) -> NDArray[np.int64]:
     # In world P, one of the people is the person, who may add 1 to each number.
     ends = np.maximum(0, np.floor(mean - far) - 1), np.minimum(trials, np.ceil(mean + far) + 1)
     return np.array(ends, dtype=np.int64)
-
-
-def _collapsed(sums: FloatArray, masses: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-    """At most this many ranges of sums, each with its smallest sum and its probability."""
-    sums, masses = sums[masses > 0], masses[masses > 0]
-    if sums.size <= most:
-        return sums, masses
-    edges = sums.min() + _shares(most) * np.ptp(sums)
-    place = np.clip(np.searchsorted(edges, sums, side="right") - 1, 0, most - 1)
-    total = np.bincount(place, masses, minlength=most).astype(np.float64)
-    smallest: FloatArray = np.full(most, np.inf)
-    np.minimum.at(smallest, place, sums)
-    seen = total > 0
-    return smallest[seen], total[seen]

@@ -6,7 +6,6 @@ lattice are composed in every digit, so a delta of 1e-12 is as sharp as one of 1
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -54,22 +53,22 @@ class _Part(NamedTuple):
     factor: Callable[[float], Factor]
 
 
-def crowd_upper(rounds: Rounds, participation: Fraction, *, sharp: bool | None = None) -> Experiment:
+def crowd_upper(rounds: Rounds, *, sharp: bool | None = None) -> Experiment:
     """Rounds of a crowd (upper). The bound is `sharp` where few of them differ, unless that is given."""
     if len(rounds) > _MANY:
         rounds = _nearly_alike(rounds)
     sharp = len(rounds) <= _FEW if sharp is None else sharp
     parts = [
-        _Part(parts.shift(people, participation), count, partial(_above, parts, people, participation, sharp))
+        _Part(parts.shift(people), count, partial(_above, parts, people, sharp))
         for (parts, people), count in rounds.items()
     ]
     return _composed([_upper_blocks(part) for part in parts], "upper")
 
 
-def crowd_lower(rounds: Mapping[tuple[CrowdClasses, int], int], participation: Fraction) -> Experiment:
+def crowd_lower(rounds: Mapping[tuple[CrowdClasses, int], int]) -> Experiment:
     """The same rounds if all others hold one value, seen in part. Delta of P from Q is a lower end."""
     parts = [
-        _Part(classes.shift(people, participation), count, partial(_below, classes, people, participation))
+        _Part(classes.shift(people), count, partial(_below, classes, people))
         for (classes, people), count in rounds.items()
     ]
     loudest = sorted(parts, key=lambda part: -part.deviation)[:_SEEN]
@@ -105,11 +104,11 @@ def _nearly_alike(rounds: Rounds) -> Rounds:
 
 
 @lru_cache(maxsize=256)
-def _above(parts: CrowdParts, people: int, participation: Fraction, sharp: bool, step: float) -> Factor:
+def _above(parts: CrowdParts, people: int, sharp: bool, step: float) -> Factor:
     """One round as a factor on a lattice that dominates it."""
     largest = math.log(parts.ratio)
-    gammas = _gammas(parts.shift(people, participation), largest, step)
-    deltas = crowd_deltas(parts, people, gammas, participation, resolution(people, sharp=sharp))
+    gammas = _gammas(parts.shift(people), largest, step)
+    deltas = crowd_deltas(parts, people, gammas, resolution(people, sharp=sharp))
     return _chords(gammas, np.where(gammas < largest, deltas, 0.0))
 
 
@@ -141,9 +140,9 @@ def _upper_blocks(part: _Part) -> _Part:
 
 
 @lru_cache(maxsize=256)
-def _below(classes: CrowdClasses, people: int, participation: Fraction, step: float) -> Factor:
+def _below(classes: CrowdClasses, people: int, step: float) -> Factor:
     """One round as a factor on a lattice that it dominates."""
-    return on_lattice(*counted_outcomes(classes, people, participation), step)
+    return on_lattice(*counted_outcomes(classes, people), step)
 
 
 def _lower_blocks(part: _Part) -> _Part:

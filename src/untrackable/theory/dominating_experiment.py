@@ -35,42 +35,6 @@ def dominating_experiment(pair: WorldPair) -> Experiment:
     return Experiment([chords_factor(np.array(gammas), np.array(deltas))], certainty="upper")
 
 
-def repeated_splits(pair: Experiment, splits: int) -> Experiment:
-    """One world against another in which something is split off `splits` times, each time as in `pair` (upper).
-
-    Let `pair` dominate one person against two, with any reports. Split one person's reports into those of two
-    people, then those of the second person again, and so on. Each step is such a pair, beside reports that stay as
-    they are. If the best test of one step has power π(x) at a false positive rate of x, then a test that has rate x
-    in the last world has at most π(x) in the one before it, π(π(x)) two before it, and so on. A concave curve of
-    straight pieces is the ROC curve of a law with one outcome for each piece.
-    """
-    if splits == 1 or not pair.factors:
-        return pair
-    x, y = _curve(pair)
-    rates, powers = x, y
-    for _ in range(splits - 1):
-        # The corners of π(curve) are those of the curve, and the points where it passes a corner of π.
-        passed = np.interp(x, powers, rates)[(powers[0] < x) & (x < 1)]
-        corners = np.unique(np.concatenate((rates, passed)))
-        rates, powers = corners, np.interp(np.interp(corners, rates, powers), x, y)
-    here, there = np.diff(powers, prepend=0.0), np.diff(rates, prepend=0.0)
-    return Experiment([Factor(np.maximum(here, 0.0), there)], certainty="upper")
-
-
-def _curve(pair: Experiment) -> tuple[FloatArray, FloatArray]:
-    """The corners of the ROC curve of an experiment with one factor: false positive rates from 0 to 1, and powers.
-
-    The first power is the mass that only the first world has.
-    """
-    ((factor, _),) = pair.factors
-    order = np.argsort(-factor.loss, kind="stable")
-    rates, powers = np.cumsum(factor.q[order]), np.cumsum(factor.p[order])
-    start = float(factor.p[factor.loss == np.inf].sum())
-    kept = factor.loss[order] < np.inf
-    x, y = np.append(0.0, rates[kept] / rates[-1]), np.append(start, powers[kept] / powers[-1])
-    return x, y
-
-
 def chords_factor(gammas: FloatArray, deltas: FloatArray) -> Factor:
     """The factor of the chords between these points. Points above the lower convex hull are left out."""
     alphas = np.exp(gammas)

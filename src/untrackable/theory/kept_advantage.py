@@ -60,8 +60,7 @@ def flipped_distances(reports: int, flip: float, gap: float) -> FloatArray:
 def kept_bit_advantages(kept: float, apart: FloatArray) -> FloatArray:
     """The advantage of tracking one kept bit, exact up to rounding, for splits j = 0 … reports.
 
-    `apart` are the distances TV(A₁, A₀) for 0 … reports reports. `integer_kept_bit.advantage` is the same in whole
-    numbers, for a client that has the standard library alone.
+    `apart` are the distances TV(A₁, A₀) for 0 … reports reports.
     """
     found: FloatArray = 2 * kept * (1 - kept) * apart * apart[::-1]
     return found

@@ -4,7 +4,6 @@ import csv
 import itertools
 import math
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Deck, audit
-from untrackable.auditing.attendance_attack import attend
 from untrackable.auditing.evidence.file_audit import audit_file
 from untrackable.auditing.evidence.recorded_attendance import (
     MOST_ROUNDS,
@@ -26,14 +25,29 @@ from untrackable.auditing.evidence.recorded_attendance import (
 )
 from untrackable.display.file_audit_words import verdict
 from untrackable.errors import AuditError
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.experiment import Experiment
+from untrackable.theory.factor import Factor
 
 DECK = Deck(bits=4, slots=400, eps_report=0.5)
+Seen = NDArray[np.bool_]
 
 
-def write(path: Path, attendance: Attendance, *, people: int, rounds: int, seed: int = 1) -> Path:
+def attend(share: float, rounds: int, people: int, rng: np.random.Generator) -> tuple[Seen, Seen]:
+    """Who is seen in which round at each of two places, if a share of the rounds is answered, by a coin."""
+    answers, at_home = rng.random((people, rounds)) < share, rng.random((people, rounds)) < 0.5
+    return answers & at_home, answers & ~at_home
+
+
+def advantage(share: float, rounds: int) -> float:
+    """How well these rounds tell one person from two: seen at one place only, at neither, or at both (exact)."""
+    half = share / 2
+    one, two = [share, 1 - share, 0.0], [2 * half * (1 - half), (1 - half) ** 2, half**2]
+    return Experiment([(Factor(one, two), rounds)]).advantage().upper
+
+
+def write(path: Path, share: float, *, people: int, rounds: int, seed: int = 1) -> Path:
     """A file of the reports that a deck sends from two places."""
-    first, second = attend(attendance, rounds, people, np.random.default_rng(seed))
+    first, second = attend(share, rounds, people, np.random.default_rng(seed))
     reports = np.concatenate(
         [batch.reports for batch in DECK.simulate(np.full(people, 3), rounds=rounds, seed=seed)]
     )
@@ -48,7 +62,7 @@ def write(path: Path, attendance: Attendance, *, people: int, rounds: int, seed:
 
 
 def test_people_who_answer_every_day_are_found_and_reports_do_not_help(tmp_path: Path) -> None:
-    found = audit_file(write(tmp_path / "a.csv", Attendance(), people=600, rounds=40))
+    found = audit_file(write(tmp_path / "a.csv", 1.0, people=600, rounds=40))
     assert found.tracking.lower == 0.0
     assert found.attendance is not None
     assert found.attendance.rounds == 40
@@ -64,7 +78,7 @@ def test_people_who_answer_every_day_are_found_and_reports_do_not_help(tmp_path:
 
 
 def test_people_who_answer_one_round_in_twenty_are_not(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", Attendance(Fraction(1, 20)), people=1200, rounds=365)
+    path = write(tmp_path / "a.csv", 1 / 20, people=1200, rounds=365)
     found = audit_file(path)
     assert found.attendance is not None
     # The exact advantage is 0.204, which the lower bound must not exceed.
@@ -76,7 +90,7 @@ def test_people_who_answer_one_round_in_twenty_are_not(tmp_path: Path) -> None:
         (600, "it is NOT DECIDED whether people can be followed"),
         (4000, "no way to follow people"),
     ):
-        short = audit_file(write(tmp_path / "b.csv", Attendance(Fraction(1, 20)), people=people, rounds=20))
+        short = audit_file(write(tmp_path / "b.csv", 1 / 20, people=people, rounds=20))
         assert short.attendance is not None
         assert short.attendance.tracking.lower == 0.0
         assert f"By attendance alone, in 20 rounds, {words}" in " ".join(verdict(short))
@@ -92,8 +106,8 @@ def test_nobody_is_accused_more_often_than_stated() -> None:
     accused = found = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        first, second = (SeenRounds(seen) for seen in attend(Attendance(Fraction(1, 2)), 12, 160, rng))
-        other = SeenRounds(attend(Attendance(Fraction(1, 2)), 12, 160, rng)[1])
+        first, second = (SeenRounds(seen) for seen in attend(0.5, 12, 160, rng))
+        other = SeenRounds(attend(0.5, 12, 160, rng)[1])
         accused += follow_by_attendance(first, other, level=0.9, seed=seed).tracking.lower > 0
         found += follow_by_attendance(first, second, level=0.9, seed=seed).tracking.lower > 0
     assert accused <= 45
@@ -102,11 +116,10 @@ def test_nobody_is_accused_more_often_than_stated() -> None:
 
 def test_the_bound_is_below_the_exact_advantage() -> None:
     """At 99.9 % confidence, in each of twenty crowds: a false alarm in one of them has a probability of 2 %."""
-    attendance = Attendance(Fraction(1, 3))
-    exact = attendance.experiment(30).advantage().upper
+    exact = advantage(1 / 3, 30)
     lowers = []
     for seed in range(20):
-        first, second = attend(attendance, 30, 2000, np.random.default_rng(seed))
+        first, second = attend(1 / 3, 30, 2000, np.random.default_rng(seed))
         lowers.append(
             follow_by_attendance(SeenRounds(first), SeenRounds(second), level=0.999, seed=1).tracking.lower
         )
@@ -163,7 +176,7 @@ def test_times_are_days(tmp_path: Path) -> None:
     assert round_label(seconds, "round") == str(seconds)
     assert round_label("week 3", "time") == "week 3"
     people, rounds = 200, 30
-    first, second = attend(Attendance(), rounds, people, np.random.default_rng(1))
+    first, second = attend(1.0, rounds, people, np.random.default_rng(1))
     columns: dict[str, list[Any]] = {"user": [], "place": [], "time": [], "report": []}
     for person, t in itertools.product(range(people), range(rounds)):
         columns["user"].append(person)
@@ -217,9 +230,8 @@ def test_files_without_what_attendance_needs(tmp_path: Path) -> None:
 
 def test_the_audit_of_the_mechanism_agrees(tmp_path: Path) -> None:
     """What is found in a file is what the audit of the same campaign says can be found."""
-    attendance = Attendance(Fraction(1, 2))
-    promised = audit(DECK, reports=12, participation=Fraction(1, 2), crowd=150, attack=False).attended
-    found = audit_file(write(tmp_path / "a.csv", attendance, people=300, rounds=12), level=0.999999)
+    promised = audit(DECK, reports=6, crowd=150, attack=False).attended
+    found = audit_file(write(tmp_path / "a.csv", 1.0, people=300, rounds=6), level=0.999999)
     assert found.attendance is not None
     assert found.attendance.tracking.lower <= promised.advantage.upper
     assert found.attendance.matched.lower <= promised.alone.upper

@@ -1,10 +1,12 @@
 """The form of a new campaign: what is typed becomes goals, and each wrong field says what is wrong with it."""
 
+from fractions import Fraction
+
 import pytest
 
 from tests.collector.samples import BEGIN
 from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange
-from untrackable.collector.dashboard.campaign_form import empty_form, read_campaign_form
+from untrackable.collector.dashboard.campaign_form import OTHER, empty_form, levels, read_campaign_form
 from untrackable.collector.dashboard.typed_fields import DEFAULTS, CampaignForm
 from untrackable.encodings import Choices, Encoding, Record
 from untrackable.encodings.bucket_text import buckets_from_text
@@ -28,7 +30,7 @@ def goals(**fields: str) -> Goals:
 
 def test_the_defaults_are_goals() -> None:
     found = goals()
-    assert found == Goals(people=10**6, rounds=12, eps=1.0, encoding=Bit(), changes=True)
+    assert found == Goals(people=10**5, rounds=12, eps=2.0, encoding=Bit())
 
 
 @pytest.mark.parametrize(
@@ -76,45 +78,65 @@ def test_numbers_as_people_write_them(text: str) -> None:
     assert goals(people=text).people == 10**6
 
 
-def test_shares_and_for_ever() -> None:
+def test_shares() -> None:
     assert goals(error="1 %").error == 0.01
-    assert goals(rounds="Forever").rounds == "forever"
+    assert goals(share="0.1").share == Fraction(1, 10)
 
 
 def test_one_of_four_may_be_empty() -> None:
     for name in ("people", "rounds", "eps", "error"):
-        others = {"error": "0.05"} | {name: ""}
+        others = {"error": "0.05", "protection": OTHER, "eps": "1"} | {name: ""}
         assert goals(**others).unknown == name
 
 
-def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
-    found = goals(observer="crowd", eps="", crowd_eps="0.5", crowd_delta="1e-7")
-    assert (found.eps, found.crowd_eps, found.crowd_delta, found.observer) == (4.0, 0.5, 1e-7, "crowd")
-    alone = goals(observer="alone", crowd_eps="nonsense")
-    assert alone.crowd_eps is None
+def test_levels_of_protection_are_an_eps() -> None:
+    for eps in ("1", "2", "4"):
+        assert goals(protection=eps, eps="nonsense").eps == float(eps)
+    assert goals(protection=OTHER, eps="0.7").eps == 0.7
+    assert goals(protection="nonsense").eps == 2.0
+
+
+def test_levels_say_their_odds() -> None:
+    words = dict(levels())
+    assert "2.719 times" in words["1"]
+    assert "54.6 times" in words["4"]
+
+
+def test_pages_forget_once() -> None:
+    assert goals(where="programs").wipes == 0
+    assert goals(where="pages").wipes == 1
+    assert goals(where="pages", wipes=" 3 ").wipes == 3
+
+
+def test_a_relay_is_asked_for() -> None:
+    found = goals(relay="on", crowd_delta="1e-7", margin="10 %")
+    assert (found.relay, found.crowd_delta, found.margin) == (True, 1e-7, Fraction(1, 10))
+    assert not goals().relay
 
 
 @pytest.mark.parametrize(
     ("fields", "wrong"),
     [
-        ({"people": "many"}, {"people": "People must be a number, such as 1,000,000."}),
+        ({"people": "many"}, {"people": "People must be a number, such as 100,000."}),
         ({"people": "1.5"}, {"people": "People must be a whole number."}),
         ({"people": "0"}, {"people": "People must be between 1 and 1000000000000000, got 0."}),
         ({"people": "1e400"}, {"people": "People must be a number of a usual size."}),
-        ({"people": "1e999999999999999999"}, {"people": "People must be a number, such as 1,000,000."}),
+        ({"people": "1e999999999999999999"}, {"people": "People must be a number, such as 100,000."}),
         ({"people": "9" * 5000}, {"people": "People must be a number of a usual size."}),
-        ({"eps": "snan"}, {"eps": "Eps must be a number, such as 1."}),
-        ({"eps": "inf"}, {"eps": "Eps must be a number of a usual size."}),
-        ({"eps": "nan"}, {"eps": "Eps must be a number of a usual size."}),
-        ({"eps": "1e-999999"}, {"eps": "Eps must be a number of a usual size."}),
-        ({"delta": ""}, {"delta": "Delta must be given."}),
-        ({"eps": "-1"}, {"eps": "Eps must be positive and finite, got -1.0."}),
+        ({"protection": OTHER, "eps": "snan"}, {"eps": "Eps must be a number, such as 0.01."}),
+        ({"protection": OTHER, "eps": "inf"}, {"eps": "Eps must be a number of a usual size."}),
+        ({"protection": OTHER, "eps": "nan"}, {"eps": "Eps must be a number of a usual size."}),
+        ({"protection": OTHER, "eps": "1e-999999"}, {"eps": "Eps must be a number of a usual size."}),
+        ({"share": ""}, {"share": "The share must be given."}),
+        ({"share": "0"}, {"share": "The share must be above 0: nobody would answer."}),
+        ({"protection": OTHER, "eps": "-1"}, {"eps": "Eps must be positive and finite, got -1.0."}),
         (
-            {"eps": "99", "delta": "2", "recognition": "0", "error": "7", "people": "x", "pooled": "0"},
-            dict.fromkeys(("eps", "delta", "recognition", "error", "people", "pooled")),
+            {"protection": OTHER, "eps": "99", "share": "2", "wipes": "-1", "error": "7", "people": "x"},
+            dict.fromkeys(("eps", "share", "wipes", "error", "people")),
         ),
+        ({"crowd_delta": "0", "margin": "1"}, dict.fromkeys(("crowd_delta", "margin"))),
         (
-            {"people": "", "eps": ""},
+            {"people": "", "eps": "", "protection": OTHER, "error": "0.05"},
             {"people": "Leave at most one of people, rounds, eps and error empty: people and eps are."},
         ),
         ({"pooled": "13"}, {"pooled": "The number of pooled rounds must be at most rounds, 12, got 13."}),
@@ -152,7 +174,7 @@ def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
         (
             {"kind": "buckets", "buckets": "1:9:3:log", "want": "mean", "people": "x"},
             {
-                "people": "People must be a number, such as 1,000,000.",
+                "people": "People must be a number, such as 100,000.",
                 "want": "What is published must not be mean: the answers must stand for numbers at equal "
                 "distances, within a range.",
             },
@@ -189,9 +211,8 @@ def test_in_a_crowd_eps_is_a_limit_that_need_not_be_given() -> None:
             {"kind": "record", "attributes": "\n".join(f"a{i}: yes/no" for i in range(257)) + "\nunread"},
             {"attributes": "All attributes together must have at most 256 bits."},
         ),
-        ({"wipes": "often"}, {"wipes": "Wipes must be a whole number, or any."}),
-        ({"wipes": "-1"}, {"wipes": None}),
-        ({"wipes": "any", "one_network": "on"}, {"wipes": None}),
+        ({"wipes": "often"}, {"wipes": None}),
+        ({"rounds": "forever"}, {"rounds": None}),
         ({"kind": "strings", "bits": "999"}, {"bits": "The number of bits must be between 1 and 256, got 999."}),
     ],
 )
@@ -220,12 +241,12 @@ def test_fields_that_nobody_sent_are_empty() -> None:
     form = read_campaign_form({}, NOW, campaign=True)
     assert form.asked is None
     assert "names" in form.errors
-    assert set(form.typed) == {*DEFAULTS, "first", "others", "one_network"}
+    assert set(form.typed) == {*DEFAULTS, "first", "others", "relay"}
 
 
 def test_a_button_changes_one_field() -> None:
     assert goals(use="people=463,909").people == 463_909
-    assert not goals(use="changes=").changes
+    assert goals(use="protection=other&eps=2.5").eps == 2.5
     form = typed(use="token=x&question=y&people=5")
     assert form.typed["question"] == "Why?"
     assert form.typed["people"] == "5"
@@ -236,11 +257,3 @@ def test_what_is_published_counts_for_numbers_only() -> None:
     assert goals(kind="buckets", want="quantiles").want == "quantiles"
     assert goals(kind="yes-no", want="mean").want == "frequencies"
     assert goals(kind="numbers", want="nonsense").want == "frequencies"
-
-
-def test_wipes_are_a_number_or_any_or_not_said() -> None:
-    for text, wipes in (("", None), ("0", 0), (" 3 ", 3), ("Any", "any")):
-        asked = typed(wipes=text).asked
-        assert asked is not None
-        assert asked.wipes == wipes
-    assert typed(wipes="0", one_network="on").errors == {}

@@ -1,10 +1,8 @@
 """A campaign's page: what people see, with and without a script, in a real browser too."""
 
 import html
-import json
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +18,14 @@ from tests.collector.stores.test_faults import on_now
 from untrackable import Buckets, Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, Memoized
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round, StoredCampaign
+from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.mechanisms import CountMeanSketch
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.theory.attendance import Attendance
+from untrackable.theory.turns import Turns
 
 
 @pytest.fixture
@@ -140,34 +140,22 @@ def test_what_rounds_cost(collector: Collector) -> None:
     assert everything == ("30 rounds", "8 (exact)")
 
 
-def test_attendance_and_who_the_reports_are_of(collector: Collector) -> None:
-    """A page and the API say how often people answer; shares are of everybody."""
-    declared = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=0.0025)
-    asked = campaign(guarantee=declared, attendance=Attendance(Fraction(1, 8)))
+def test_turns_and_who_the_reports_are_of(collector: Collector) -> None:
+    """A page and the API say that people answer once; shares are of everybody who was active."""
+    base = NoisyInnerProduct(bits=DECK.bits, eps=2.0)
+    asked = campaign(mechanism=Fresh(base), guarantee=Guarantee(eps=2.0), rounds=8, turns=Turns(rounds=8))
     filled(collector.store, asked)
-    text = shown(collector, asked)
-    assert "Each person answers about one round in 8, as a secret coin decides." in text
-    assert "about 320,000 people in a round (estimated)" in text
+    text = html.unescape(shown(collector, asked))
+    assert "answers once" in text
+    assert "320,000" in text
+    assert "all rounds together cost what one report costs" in text
     found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
-    assert found["attendance"]["participation"] == "1/8"
-    assert found["verified"]["recognition"]["upper"] <= 0.0025
+    assert found["turns"] == {"share": "1", "wipes": 0}
+    assert found["verified"]["eps"] == {"lower": 2.0, "upper": 2.0, "certainty": "exact"}
     estimate = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()
-    assert estimate["participation"] == "1/8"
-    alone = DECK.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
+    alone = asked.mechanism.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
     first = estimate["values"][0]
     assert first["standard_error"] > alone.standard_error[first["value"]]
-
-
-def test_a_verdict_of_before_gets_its_recognition(collector: Collector) -> None:
-    """Versions that did not count attendance stored no number for it."""
-    asked = campaign()
-    verdict = json.dumps({"delta": None, "tracking_delta": None})
-    collector.store.add_campaign(StoredCampaign(asked.id, asked.to_bytes(), verdict, published=True))
-    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
-    assert found["verified"]["recognition"]["lower"] > 0.999999
-    text = shown(collector, asked)
-    assert "People answer every round, so nobody is seen at two places in one round." in text
-    assert "at most 100 %, by reports and attendance together" in text
 
 
 def test_texts_of_a_campaign_are_isolated_from_the_direction_of_others(collector: Collector) -> None:

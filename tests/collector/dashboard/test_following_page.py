@@ -4,12 +4,12 @@ import math
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.auditing.test_turns_audit import turns_campaign
 from tests.collector.conftest import in_this_process
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
@@ -17,7 +17,6 @@ from untrackable.collector.dashboard.campaign_audit import Following, audit_camp
 from untrackable.collector.dashboard.following_page import following_parts
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job
 from untrackable.collector.stores.store_address import open_store
-from untrackable.theory.attendance import Attendance
 
 
 class Held:
@@ -115,11 +114,16 @@ def test_rappor_has_the_same_privacy(facts: Following) -> None:
     assert 2 * 2 * math.log((1 - f / 2) / (f / 2)) == pytest.approx(facts.eps)
 
 
-def test_attendance_from_one_network_is_told_as_it_is() -> None:
-    plain = campaign(rounds=1)
-    declared = replace(plain.guarantee, recognition=1.0)
-    found = audit_campaign(replace(plain, guarantee=declared, attendance=Attendance(one_network=True)).to_bytes())
-    assert found.verdict[1].startswith("Clients answer from one network only")
-    assert not [line for line in found.lines if "attendance" in line.heading.lower()]
+def test_one_round_has_nothing_to_follow() -> None:
+    found = audit_campaign(campaign(rounds=1).to_bytes())
     assert found.no_attack == "following takes at least two rounds"
     assert found.own == found.rival == []
+
+
+def test_one_turn_has_no_attack(collector: Collector, held: Held) -> None:
+    asked = collector.create(turns_campaign())
+    held.go.set()
+    text = finished(collector, f"/view/{asked.id}/following")
+    assert "Nobody sends two reports, so there is nothing to link (exact)." in text
+    assert "It cannot be made on this campaign: nobody sends two reports" in text
+    assert "It excludes people and does not find them." in text

@@ -62,26 +62,27 @@ def test_with_a_script_on_a_phone(site: Site) -> None:
     page.get_by_label("Question", exact=True).fill("Do you smoke?")
     page.get_by_label("yes or no").check()
     state = page.get_by_role("status")
-    expect(state).to_have_text(re.compile("^deck: frequencies are off"))
+    expect(state).to_have_text(re.compile("^About .* people answer one round"))
     before = state.inner_text()
     expect(page.get_by_label("From", exact=True)).to_be_hidden()
     assert fits(page)
 
-    page.get_by_label("Delta", exact=True).fill("2")
-    expect(page.locator("#delta-error")).to_have_text("Delta must be strictly between 0 and 1, got 2.0.")
-    expect(page.get_by_label("Delta", exact=True)).to_have_attribute("aria-invalid", "true")
-    page.get_by_label("Delta", exact=True).fill("1e-6")
-    expect(page.locator("#delta-error")).to_have_text("")
+    page.get_by_text("More", exact=True).first.click()
+    page.get_by_label("Margin", exact=True).fill("2")
+    expect(page.locator("#margin-error")).to_have_text(re.compile("^The margin must be"))
+    expect(page.get_by_label("Margin", exact=True)).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Margin", exact=True).fill("0.05")
+    expect(page.locator("#margin-error")).to_have_text("")
     slider = page.get_by_label("People, as a slider")
     slider.focus()
     for _ in range(30):
         page.keyboard.press("ArrowLeft")
-    assert page.get_by_label("People", exact=True).input_value() == "1,000"
-    assert slider.get_attribute("aria-valuetext") == "1,000"
+    assert page.get_by_label("People", exact=True).input_value() == "100"
+    assert slider.get_attribute("aria-valuetext") == "100"
     assert page.get_by_label("Largest error, as a slider").get_attribute("aria-valuetext") == "empty"
-    expect(state).to_have_text(re.compile("^Not usable"))
+    expect(state).to_have_text(re.compile("^Not met"))
     page.locator(".change").first.click()
-    expect(state).to_have_text(re.compile("frequencies are off"))
+    expect(state).to_have_text(re.compile("^About"))
     assert page.get_by_label("Question", exact=True).input_value() == "Do you smoke?"
     assert state.inner_text() != before
 
@@ -121,16 +122,16 @@ def test_without_a_script(site: Site) -> None:
     page.get_by_label("one of a list").check()
     page.get_by_label("Possible answers, one on each line").fill("a\nb")
     page.get_by_label("People", exact=True).fill("none")
-    page.get_by_role("button", name="Show plans").click()
+    page.get_by_role("button", name="Show what I will get").click()
     expect(page.get_by_role("alert")).to_contain_text("One field needs another look")
     page.get_by_role("alert").get_by_role("link").click()
     assert page.get_by_label("Possible answers, one on each line").input_value() == "a\nb"
     page.get_by_label("People", exact=True).fill("1,000,000")
-    page.get_by_role("button", name="Show plans").click()
+    page.get_by_role("button", name="Show what I will get").click()
     plans = page.locator("#results")
-    expect(page.get_by_role("button", name="Show plans")).to_be_visible()
+    expect(page.get_by_role("button", name="Show what I will get")).to_be_visible()
     for _ in range(5):  # On a busy machine, the page says that it is still computing.
-        if plans.locator("table").count():
+        if plans.locator(".lead").count():
             break
-        page.get_by_role("button", name="Show plans").click()
-    expect(plans.locator("table")).to_contain_text("deck")
+        page.get_by_role("button", name="Show what I will get").click()
+    expect(plans).to_contain_text("Nobody can follow a person")

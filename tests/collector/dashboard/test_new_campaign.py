@@ -29,9 +29,10 @@ from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.planning.goals import Goals
 from untrackable.planning.plans import plan
 from untrackable.protocol.campaign import Campaign
-from untrackable.theory.crowd_counts import MARGIN, counted_crowd
+from untrackable.theory.crowd_counts import MARGIN, fewest_likely_reports
+from untrackable.theory.turns import Turns
 
-GOALS = Goals(people=10**6, encoding=Bit(), rounds=4, eps=1.0, changes=True)
+GOALS = Goals(people=10**5, encoding=Bit(), rounds=4, eps=2.0)
 QUESTION = 'Do you <smoke> & "drink"?'
 
 
@@ -66,43 +67,36 @@ def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
     assert answer.status_code == 200
     shown = html.unescape(answer.text)
     found = plan(goals=GOALS)
-    for sentence in (*plan_words.verdict(found), *(why for _, why in plan_words.refusals(found))):
+    for sentence in plan_words.verdict(found):
         assert sentence in shown
-    assert plan_words.table_caption(GOALS)[1:] in shown
-    assert "untrackable plan --values 2 --people 1000000 --rounds 4 --eps 1 --changes" in shown
+    assert plan_words.caption(found)[1:] in shown
+    assert "untrackable plan --values 2 --people 100000 --rounds 4 --eps 2" in shown
     live = manager.post("/new/results", **fields(manager)).json()
     assert (live["errors"], live["computing"]) == ({}, False)
     assert plan_words.verdict(found)[0] in html.unescape(live["html"])
 
 
 def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:
-    goals = Goals(people=1000, encoding=Bit(), rounds=4, eps=1.0, changes=True)
+    goals = Goals(people=100, encoding=Bit(), rounds=4, eps=1.0)
     found = show_plan(goals)
     assert not found.usable
-    assert found.verdict[0].startswith("Not usable: the error would be ±")
-    assert found.rows == ()
-    name, changes = found.changes[0]
-    assert name == plan(goals=goals).refusals[0].name
-    for change in changes:
-        if change.field == "people":
-            enough = int(change.text.replace(",", ""))
-            assert show_plan(goals.replace(people=enough)).usable
-            break
-    else:
-        pytest.fail("more people would be enough")
+    assert found.verdict[0].startswith("Not met.")
+    enough = next(int(change.value) for change in plan(goals=goals).changes if change.goal == "people")
+    assert f"people={enough:,}".replace(",", "%2C") in [change.use for change in found.changes]
+    assert show_plan(goals.replace(people=enough)).usable
 
 
 def test_what_is_typed_is_kept_whatever_happens(manager: Visitor) -> None:
-    wrong = fields(manager, eps="lots", names="a\nb", rounds="4.5")
-    for path, given in (("/new", wrong), ("/new/preview", wrong), ("/new", fields(manager, delta="9"))):
+    wrong = fields(manager, protection="other", eps="lots", names="a\nb", rounds="4.5")
+    for path, given in (("/new", wrong), ("/new/preview", wrong), ("/new", fields(manager, margin="9"))):
         answer = manager.post(path, **given)
         assert answer.status_code == 422
         assert "need another look" in answer.text or "One field needs" in answer.text
         assert html.escape(QUESTION, quote=False)[:10] in answer.text
-        for name in ("question", "eps", "rounds", "first", "delta"):
+        for name in ("question", "eps", "rounds", "first", "margin"):
             assert f'value="{html.escape(given[name], quote=True).replace("&quot;", "&#34;")}"' in answer.text
     assert manager.post("/new/results", **wrong).json()["errors"] == {
-        "eps": "Eps must be a number, such as 1.",
+        "eps": "Eps must be a number, such as 0.01.",
         "rounds": "Rounds must be a whole number.",
     }
 
@@ -134,7 +128,7 @@ def test_the_preview_is_the_exact_document(manager: Visitor) -> None:
     words = show_campaign(asked, None)
     assert words.id == found.id
     assert all(sentence in shown for sentence in (*words.guarantee, words.schedule, words.accuracy[1:]))
-    assert "1,000,000 people in a round" in words.accuracy
+    assert "100,000 people" in words.accuracy
 
 
 def test_the_campaign_is_created_as_it_was_previewed(manager: Visitor) -> None:
@@ -154,7 +148,7 @@ def test_the_campaign_is_created_as_it_was_previewed(manager: Visitor) -> None:
 def test_a_campaign_that_cannot_be_created(manager: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     form = previewed(manager)
     count = len(manager.store.campaigns())
-    declared = form["document"].replace('"eps":1,', '"eps":0.5,')
+    declared = form["document"].replace('"guarantee":{"eps":2}', '"guarantee":{"eps":0.5}')
     assert declared != form["document"]
     for document, told in (
         ("{}", "was not created"),
@@ -186,7 +180,7 @@ def test_a_campaign_that_cannot_be_created(manager: Visitor, monkeypatch: pytest
 
 
 def test_a_crowd_needs_a_gateway(manager: Visitor) -> None:
-    answer = manager.post("/new/preview", **fields(manager, observer="crowd", eps=""))
+    answer = manager.post("/new/preview", **fields(manager, relay="on"))
     assert "opens no sealed reports" in answer.text
 
 
@@ -196,20 +190,18 @@ def test_a_campaign_for_a_crowd(tmp_path: Path) -> None:
     settings = type(SETTINGS)(minimum_reports=10, sweep=3600.0, gateway_keys=keys)
     with visiting(open_store(f"sqlite:///{tmp_path}/store.db"), settings=settings) as visitor:
         visitor.sign_in()
-        answer = visitor.post("/new/preview", **fields(visitor, observer="crowd", eps="", people="10,000"))
+        answer = visitor.post("/new/preview", **fields(visitor, relay="on", people="10,000"))
         assert answer.status_code == 200
         form = hidden(answer)
         made = Campaign.from_bytes(form["document"].encode())
         assert made.gateway is not None
         assert made.guarantee.crowd is not None
-        assert made.guarantee.crowd.people == counted_crowd(10_000, made.participation, MARGIN)
+        assert made.guarantee.crowd.reports == fewest_likely_reports(10_000, made.chance * (1 - MARGIN))
         assert visitor.http.post("/new/create", data=form).status_code == 303
 
 
 def test_a_fresh_salt_for_hashed_texts() -> None:
-    goals = Goals(
-        people=10**7, encoding=HashedStrings(bits=4, salt=bytes(16), longest=20), rounds=1, eps=2.0, changes=True
-    )
+    goals = Goals(people=10**7, encoding=HashedStrings(bits=4, salt=bytes(16), longest=20), rounds=1, eps=2.0)
     documents = [show_campaign(Asked(goals, "Which?", 2_000_000_000, 86400), None).document for _ in range(2)]
     salts = {Campaign.from_bytes(text.encode()).encoding.to_json()["salt"] for text in documents}
     assert len(salts) == 2
@@ -292,7 +284,7 @@ def test_a_job_that_expires_after_its_page_was_sent_logs_nothing(
 
 def created(visitor: Visitor, **others: str) -> tuple[Campaign, str]:
     """A campaign that somebody planned, previewed and created, and its preview."""
-    typed = fields(visitor, recognition="1", people="10,000,000", eps="2", **others)
+    typed = fields(visitor, people="10,000,000", **others)
     answer = visitor.post("/new/preview", **typed)
     assert answer.status_code == 200
     form = hidden(answer)
@@ -304,50 +296,40 @@ def created(visitor: Visitor, **others: str) -> tuple[Campaign, str]:
 
 def test_any_number_of_a_list(manager: Visitor) -> None:
     names = {"kind": "choices", "names": "search\nexport to <b>\nshare"}
-    made, shown = created(manager, **names, wipes="any")
+    made, shown = created(manager, **names, where="pages")
     assert made.encoding == Choices(names=["search", "export to <b>", "share"])
-    assert made.guarantee.wipes == "any"
-    assert "This also holds if what a person's client stored is deleted, however often" in shown
-    assert "shares are off by at most" in shown
-    again = fields(manager, recognition="1", people="1e7", eps="2", **names)
-    plans = html.unescape(manager.post("/new", **again).text)
-    assert '<th scope="row">views (best)</th><td>1</td>' in plans
-    assert '<th scope="row">separate</th><td>3</td>' in plans
-    assert "--part NAME" not in plans
+    assert made.turns == Turns(rounds=4, wipes=1)
+    assert "The eps also holds if the client's stored data is deleted once" in shown
+    plans = html.unescape(manager.post("/new", **fields(manager, people="1e7", **names)).text)
+    assert "Ways to ask for the same" in plans
     assert "untrackable plan --choice search --choice 'export to <b>' --choice share --people 10000000" in plans
-
-
-def test_a_campaign_for_each_choice_is_made_on_the_command_line(manager: Visitor) -> None:
-    """Where one campaign for all of them would tell people with different answers apart."""
-    names = {"kind": "choices", "names": "search\nexport\nshare"}
-    typed = fields(manager, recognition="1", people="3,000", eps="8", **names)
-    plans = html.unescape(manager.post("/new", **typed).text)
-    assert "<strong>3 campaigns, one for each choice: shares are off by at most" in plans
-    assert "untrackable campaign new --plan plan.json --part NAME" in plans
-    preview = manager.post("/new/preview", **typed).text
-    assert (
-        "No single campaign meets these goals, and a campaign for each table is made on the command line."
-        in preview
-    )
-    assert "/new/create" not in preview
 
 
 def test_a_record_of_attributes(manager: Visitor) -> None:
     attributes = "system: linux, mac\ndark: yes/no"
-    made, shown = created(manager, kind="record", attributes=attributes, tables="dark\nsystem", wipes="0")
+    made, shown = created(manager, kind="record", attributes=attributes, tables="dark\nsystem")
     assert made.encoding == Record(
         attributes={"system": Categories(names=["linux", "mac"]), "dark": Bit()}, tables=[("dark",), ("system",)]
     )
-    assert made.guarantee.wipes == 0
-    assert "This holds only while what a person's client stored is not deleted." in shown
+    assert "This holds as long as the client's stored data is not deleted." in shown
     assert "tables that can be told: dark; system" in shown
+
+
+def test_goals_that_are_not_met_say_what_would_be_enough(manager: Visitor) -> None:
+    typed = fields(manager, people="1,000", error="0.01")
+    shown = html.unescape(manager.post("/new", **typed).text)
+    assert "<strong>Not met." in shown
+    uses = re.findall(r'<button class="change" name="use" value="([^"]+)">', shown)
+    assert uses
+    met = html.unescape(manager.post("/new", **typed, use=next(use for use in uses if "people" in use)).text)
+    assert "Not met." not in met
 
 
 def test_numbers_of_which_the_mean_is_published(manager: Visitor) -> None:
     """The page of such a campaign shows the mean, and no shares, which one noisy bit does not tell."""
     made, shown = created(manager, kind="buckets", buckets="0s:10s:5", want="mean")
     assert made.encoding == Buckets(edges=[0, 2, 4, 6, 8, 10], below="clamp", above="clamp", unit="s")
-    assert "The mean is off by at most" in shown.replace("One-bit: the", "The")
+    assert "the mean, in hundredths of the range of numbers, is off by at most" in shown
     assert "shares are off" not in shown
     reports = answers(made.mechanism, [3] * 400)
     rows = np.array([list(body[5:]) for body in sealed(made, reports)], dtype=np.uint8)

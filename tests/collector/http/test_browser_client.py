@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.test_crowd_campaigns import crowded
+from tests.browser.questions import about, in_a_crowd, question
 from tests.collector.http.test_app import problem
-from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
-from untrackable import Bit, Bitwise, InnerProduct, Rappor
 from untrackable.collector.http import browser_client
 from untrackable.collector.stores.store_address import open_store
+from untrackable.encodings.bit import Bit
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.days_of_use import READY_QUESTIONS
@@ -25,19 +24,20 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.faded import Faded
-from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
+from untrackable.mechanisms.local.present import Present
+from untrackable.mechanisms.local.randomized_response import RandomizedResponse
+from untrackable.mechanisms.local.sketches import HadamardSketch
 from untrackable.mechanisms.local.string_levels import Levelled
+from untrackable.mechanisms.local.subset_selection import SubsetSelection
 from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.oblivious.key_config import KeyConfig, Suite
-from untrackable.protocol.campaign import Guarantee
 from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
-from untrackable.theory.attendance import Attendance
 
 CHOICES = Choices(names=["search", "export", "share"])
 RECORD = Record(
@@ -45,9 +45,8 @@ RECORD = Record(
 )
 
 
-def about(encoding: Encoding) -> Dealt:
-    assert encoding.asked is not None
-    return Dealt(Views(bits=encoding.bits, views=encoding.asked.views, eps=1), 30)
+def base_for(encoding: Encoding) -> Local:
+    return about(encoding, 1.0) if encoding.asked is not None else NoisyInnerProduct(bits=encoding.bits, eps=1.0)
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 
 
 def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> None:
-    assert len(browser_client.files()) == 4
+    assert len(browser_client.files()) == 3
     for name, content in browser_client.files().items():
         digest = re.fullmatch(r"[a-z]+-([0-9a-f]{16})\.js", name)
         assert digest
@@ -73,7 +72,7 @@ def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> 
 
 
 def test_lines_to_embed_it_are_on_the_page(collector: Collector) -> None:
-    asked = collector.create(campaign())
+    asked = collector.create(question())
     lines = html.unescape(collector.http.get(f"/view/{asked.id}").text.split("<pre")[1].split("</pre>")[0])
     name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
     digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
@@ -81,16 +80,14 @@ def test_lines_to_embed_it_are_on_the_page(collector: Collector) -> None:
     assert f'href="{address}" integrity="sha384-{digest}"' in lines
     assert f'from "{address}"' in lines
     assert f'campaign: "{asked.id}"' in lines
-    declared = '"eps": 8, "delta": 1e-06, "gamma": 0, "tracking_delta": 0'
-    assert f'policy: {{{declared}, "crowd_eps": 8, "crowd_delta": 1e-06}},\n' in lines
+    assert 'policy: {"eps": 2},\n' in lines
     local = collector.http.get(f"/view/{asked.id}", headers={"host": "localhost:8080"}).text
     assert "http://localhost:8080/client/" in local
 
 
 def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
-    lines = browser_client.snippet(crowded(), "https://collect.example")
-    assert '"crowd_eps": 0.26, "crowd_delta": 1e-06, "relays": []}, // relays: addresses of those' in lines
-    assert '"crowd":' not in lines
+    lines = browser_client.snippet(in_a_crowd(question()), "https://collect.example")
+    assert 'policy: {"eps": 2, "relays": []}, // relays: addresses of those' in lines
 
 
 @pytest.mark.parametrize(
@@ -112,46 +109,40 @@ def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
 )
 def test_lines_show_the_call_for_each_kind_of_answer(encoding: Encoding, call: str) -> None:
     """The example is an answer that the encoding takes; the call itself has none."""
-    lines = browser_client.snippet(campaign(encoding=encoding), "https://collect.example")
-    assert f"{call}\n  await client.answer(null);\n  client.run();" in lines
+    lines = browser_client.snippet(question(base_for(encoding), encoding), "https://collect.example")
+    assert f"{call}\n  await client.answer(null);\n  client.run(); // answers once" in lines
     encoding.encode(json.loads(re.findall(r"client\.answer\((.*)\)", call)[0]))
     assert lines.count("</script>") == 1
 
 
 def test_lines_about_days_of_use_count_them() -> None:
-    question, encoding = READY_QUESTIONS["active-days"]
-    asked = campaign(Deck(bits=5, slots=30, eps_report=0.1), question=question, encoding=encoding)
+    question_text, encoding = READY_QUESTIONS["active-days"]
+    asked = replace(question(base_for(encoding), encoding), question=question_text)
     assert "  await client.used();\n  client.run();" in browser_client.snippet(asked, "https://collect.example")
 
 
-def test_campaigns_that_the_client_cannot_answer_have_no_such_lines(collector: Collector) -> None:
-    declared = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0, recognition=1.0)
+def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
     strings = DiscoveredStrings(salt=bytes(16), longest=4, prefixes=(2, 4), alphabet="abcdef", bucket_bits=8)
     words = Record(attributes={"word": strings, "new": Bit()}, tables=[["new"]])
     answered = [
-        campaign(),
-        campaign(Bitwise(eps_state=1, eps_report=1), encoding=Bit()),
-        campaign(InnerProduct(bits=4, slots=9, eps_report=1)),
-        campaign(about(CHOICES), encoding=CHOICES),
-        campaign(about(RECORD), encoding=RECORD),
-        campaign(Dealt(Views.prefixes(bits=4, eps=1), 30)),
-        campaign(Dealt(OneBitMean(values=12, eps=1), 30)),
-        campaign(Faded(local=OneBitMean(values=12, eps=1), eps=1, delta=1e-6, scale=0.1), rounds=None),
-    ]
-    others = [
-        campaign(guarantee=declared, attendance=Attendance(one_network=True)),
-        campaign(Rappor(bloom_bits=8, hashes=1, f=0.5, p=0.5, q=0.75, cohorts=1)),
-        campaign(Deck(bits=4, slots=1_000_001, eps_report=1e-3), rounds=9),
-        campaign(Dealt(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), 30), encoding=strings),
-        campaign(encoding=CHOICES),
-        campaign(Fading(bits=4, eps=1, delta=1e-6, scale=0.1), rounds=None),
-        campaign(Dealt(Views.single_bits(bits=40, eps=1), 30), encoding=words),
+        question(),
+        question(RandomizedResponse(eps=1), Bit()),
+        question(SubsetSelection(values=12, eps=1)),
+        question(Present(), Presence()),
+        question(about(CHOICES, 1), CHOICES),
+        question(about(RECORD, 1), RECORD),
+        question(Views.prefixes(bits=4, eps=1)),
+        question(OneBitMean(values=12, eps=1)),
+        in_a_crowd(question()),
     ]
     other = KeyConfig(1, bytes(range(32)), (Suite(1, 3), Suite(1, 1))).to_bytes()
-    answered.append(crowded())
-    others += [
-        replace(crowded(), mechanism=Deck(bits=2, slots=5, eps_report=1.2, when_empty="replay")),
-        replace(crowded(), gateway=Gateway((GatewayKey(other, first_round=1),))),
+    others = [
+        replace(question(), turns=None),
+        replace(question(), turns=None, mechanism=Deck(bits=4, slots=4, eps_report=1)),
+        question(HadamardSketch(eps=1.0, hashes=4, width=64)),
+        question(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), strings),
+        question(Views.single_bits(bits=40, eps=1), words),
+        in_a_crowd(question(), Gateway((GatewayKey(other, first_round=1),))),
     ]
     assert all(map(browser_client.takes_part, answered))
     assert not any(map(browser_client.takes_part, others))

@@ -11,7 +11,19 @@ import pytest
 from tests.collector.http.test_app import problem
 from tests.collector.samples import BEGIN, HOUR, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, collecting
-from untrackable import Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, InnerProduct, Memoized, Rappor
+from untrackable import (
+    Bit,
+    Categories,
+    Dealt,
+    Deck,
+    DiscoveredStrings,
+    Fresh,
+    HashedStrings,
+    InnerProduct,
+    Memoized,
+    Rappor,
+)
+from untrackable.answers.answer import answer
 from untrackable.answers.number_summary import number_summary
 from untrackable.answers.question import Question
 from untrackable.collector.stores.records import Round, StoredCampaign
@@ -21,11 +33,14 @@ from untrackable.discovery.discovered import Discovered, FoundString
 from untrackable.discovery.string_discovery import discover
 from untrackable.encodings.bucket_text import buckets_from_text
 from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.estimation import Rounds
-from untrackable.mechanisms import CountMeanSketch, Lgrr
+from untrackable.estimation.active_people import active_people
+from untrackable.mechanisms import CountMeanSketch, Lgrr, Present, RandomizedResponse
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.theory.turns import Turns
 
 WORDS = ["red", "green", "blue", "yellow"]
 SALT = bytes(range(16))
@@ -243,3 +258,36 @@ def test_estimates_do_not_take_all_threads(collector: Collector) -> None:
     assert "too many estimates" in collector.http.get(f"/view/{asked.id}").text
     service._queue.release()
     assert collector.http.get(f"/campaigns/{asked.id}/estimate").status_code == 200
+
+
+def test_turns_are_of_all_who_were_active_and_count_them(collector: Collector) -> None:
+    """In JSON and for Prometheus, with a question and without; pooled rounds have the mean of their people."""
+    turns = Turns(rounds=30)
+    for mechanism, encoding in ((Fresh(RandomizedResponse(eps=4.0)), Bit()), (Fresh(Present()), Presence())):
+        asked = campaign(mechanism, encoding=encoding, turns=turns, guarantee=Guarantee(eps=5))
+        collector.store.add_campaign(StoredCampaign(asked.id, asked.to_bytes(), "{}", published=True))
+        sums = {}
+        for round, people in ((1, 200), (2, 400)):
+            sent = answers(mechanism, [0] * people)
+            sums[round] = mechanism.aggregator(round).add(sent)
+            collector.clock.now = BEGIN + (round - 1) * HOUR + 1
+            assert collector.send(asked, b"".join(sealed(asked, sent, round=round))).status_code == 204
+            assert collector.close(asked, round).status_code == 200
+        question = Question(mechanism, encoding, turns=turns)
+        whole = answer(question, sums)
+        pooled = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+        second = collector.http.get(f"/campaigns/{asked.id}/rounds/2/estimate").json()
+        assert (pooled["chance"], pooled["reports"]) == ("1/30", 600)
+        assert pooled["people"] == whole.people().to_json()
+        assert pooled["people"]["value"] == 300 * 30
+        assert second["people"] == active_people([400], turns).to_json()
+        rows = {row["label"]: row for row in second["values"]}
+        assert set(rows) == ({"no", "yes"} if encoding.values == 2 else set())
+        if rows:
+            assert rows["no"]["upper"] == whole.rounds[2].interval(simultaneous=True).upper[0]
+            assert rows["no"]["standard_error"] == whole.rounds[2].standard_error[0]
+        schemas = collector.http.get("/openapi.json").json()["components"]["schemas"]
+        jsonschema.validate(pooled, {**schemas["Estimate"], "components": {"schemas": schemas}})
+        shown = collector.http.get("/metrics/estimates").text
+        assert f'untrackable_estimate_people{{campaign="{asked.id}"' in shown
+        assert str(second["people"]["upper"]) in shown

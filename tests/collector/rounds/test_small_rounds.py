@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,13 @@ from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.crowd_declaration import CrowdGuarantee
-from untrackable.theory.attendance import Attendance
 
 
 def crowded(begin: int = BEGIN) -> Campaign:
-    """At least 50 reports a round: 100 people, of whom every second one answers."""
+    """At least 50 reports a round."""
     plain = campaign(begin=begin)
-    crowd = CrowdGuarantee(eps=1.0, delta=1e-6, people=100)
-    guarantee = replace(plain.guarantee, recognition=1.0, crowd=crowd)
-    return replace(plain, guarantee=guarantee, attendance=Attendance(Fraction(1, 2)), gateway=GATEWAY)
+    crowd = CrowdGuarantee(eps=1.0, delta=1e-6, reports=50)
+    return replace(plain, guarantee=replace(plain.guarantee, crowd=crowd), gateway=GATEWAY)
 
 
 def filled(store: Store, asked: Campaign, **reports: int) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.registry import from_json
-from untrackable.theory.chance_of_answering import thinned_factor
 from untrackable.theory.experiment import Experiment
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -27,10 +25,9 @@ both = pytest.mark.parametrize("mechanism", [VIEWS, MEAN], ids=["views", "mean"]
 
 
 @both
-@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 3)])
-def test_few_rounds_are_the_product_of_their_factors(mechanism: Faded, share: Fraction) -> None:
-    factors = [thinned_factor(mechanism.base(t).privacy_factor(), share) for t in range(1, 6)]
-    found, expected = mechanism.privacy(reports=5, participation=share), Experiment(factors)
+def test_few_rounds_are_the_product_of_their_factors(mechanism: Faded) -> None:
+    factors = [mechanism.base(t).privacy_factor() for t in range(1, 6)]
+    found, expected = mechanism.privacy(reports=5), Experiment(factors)
     for eps in (0.0, 0.1, 0.3):
         assert found.delta(eps).upper == pytest.approx(expected.delta(eps).upper, rel=1e-6)
 
@@ -38,8 +35,6 @@ def test_few_rounds_are_the_product_of_their_factors(mechanism: Faded, share: Fr
 @both
 def test_all_rounds_for_ever_keep_the_budget(mechanism: Faded) -> None:
     assert 0.9e-6 < mechanism.privacy().delta(1.0).upper <= 1e-6
-    law = mechanism.integer_privacy(None, values="any", step=1 / 512)
-    assert law.delta(1.0) <= 1e-6
     assert mechanism.tracking(rounds=[1, 2, 9], first={2}).pure() == 0.0
     with pytest.raises(ValueError, match="is too large"):
         Faded(local=mechanism.local, eps=1.0, delta=1e-6, scale=1.01 * mechanism.scale)
@@ -51,37 +46,34 @@ def test_one_bit_fades_like_a_bit_and_views_pay_for_the_highest_bit() -> None:
 
 
 @both
-def test_rounds_that_are_answered_by_chance_may_be_louder(mechanism: Faded) -> None:
+def test_fewer_rounds_may_be_louder(mechanism: Faded) -> None:
     """The loudest scale keeps the budget, and a slightly larger one does not."""
     budget: dict[str, Any] = {"local": mechanism.local, "delta": 1e-6}
     assert Faded.for_budget(eps=1.0, **budget) == mechanism
-    for share, rounds in ((Fraction(1, 3), None), (Fraction(1, 3), 12), (Fraction(1), 5)):
-        found = Faded.for_budget(eps=1.0, participation=share, rounds=rounds, **budget)
+    for rounds in (12, 5):
+        found = Faded.for_budget(eps=1.0, rounds=rounds, **budget)
         assert found.scale > 1.1 * mechanism.scale
         assert found.eps > 1
-        assert found.privacy(reports=rounds, participation=share).delta(1.0).upper <= 1e-6
+        assert found.privacy(reports=rounds).delta(1.0).upper <= 1e-6
         louder = Faded(local=found.local, eps=9.0, delta=1e-6, scale=1.01 * found.scale)
-        assert louder.privacy(reports=rounds, participation=share).delta(1.0).upper > 1e-6
+        assert louder.privacy(reports=rounds).delta(1.0).upper > 1e-6
         assert found.privacy().delta(found.eps).upper <= 1e-6
-    with pytest.raises(ValueError, match="participation must be above 0"):
-        Faded.for_budget(eps=1.0, participation=0, **budget)
 
 
 @pytest.mark.parametrize("local", [Views.prefixes(bits=2, eps=1.0), OneBitMean(values=5, eps=1.0)])
 def test_a_crowd_hides_louder_reports(local: Any) -> None:
-    people, share = 3_000, Fraction(1, 2)
-    found = Faded.for_crowd(local=local, rounds=2, people=people, eps=1.0, delta=1e-6, participation=share)
+    people = 1_500
+    found = Faded.for_crowd(local=local, rounds=2, people=people, eps=1.0, delta=1e-6)
     assert found.scale > 5 * Faded(local=local, eps=1.0, delta=1e-6).scale
-    inside = found.crowd(people=people, reports=2, participation=share).gamma(1e-6)
+    inside = found.crowd(people=people, reports=2).gamma(1e-6)
     assert 0.97 < inside.upper <= 1 + 1e-9
     assert found.privacy().delta(found.eps).upper <= 1e-6
 
 
 def test_the_crowd_of_a_found_mechanism_is_the_one_that_was_searched() -> None:
     """The bound has spikes, so even the smallest change of the scale would need another look at it."""
-    asked: Any = {"people": 2000, "participation": Fraction(1, 2)}
-    found = Faded.for_crowd(local=OneBitMean(values=9, eps=1.0), rounds=6, eps=1.0, delta=1e-6, **asked)
-    assert found.crowd(reports=6, **asked).delta(1.0).upper <= 1e-6
+    found = Faded.for_crowd(local=OneBitMean(values=9, eps=1.0), rounds=6, people=1_000, eps=1.0, delta=1e-6)
+    assert found.crowd(people=1_000, reports=6).delta(1.0).upper <= 1e-6
 
 
 @both

@@ -83,7 +83,9 @@ def test_estimates(sampled: int, gamma: float) -> None:
     assert np.all(np.abs(found.frequencies - truth) < 6 * found.standard_error)
     assert np.all(np.abs(found.frequencies - truth) < found.simultaneous_radius)
     expected = mechanism.accuracy(200_000)
-    assert found.radius[0] == pytest.approx(expected.radius)
+    # Hoeffding's is promised, and Bernstein's shown where it is smaller.
+    bernstein = found.spread.of(np.eye(8)[0]).radius(found.n, found.beta)
+    np.testing.assert_allclose(found.radius, np.minimum(expected.radius, bernstein), rtol=1e-9)
     assert found.standard_error[-1] == pytest.approx(expected.standard_error, rel=0.1)
     again = mechanism.aggregator().add([mechanism.client(3).report(1) for _ in range(10)])
     assert again.merge(mechanism.aggregator().add([mechanism.client(0).report(1)])).n == 11

@@ -69,14 +69,6 @@ def test_likelihoods_and_samplers() -> None:
     assert [report for report in range(-1, 4) if BASE.possible(report)] == [0, 1]
 
 
-def test_a_client_accounts_for_it_in_whole_numbers() -> None:
-    deck = Dealt(BASE, 12)
-    for eps in (0.0, 0.5, 4.0):
-        engine, found = deck.privacy().delta(eps), deck.integer_privacy(None, values="any", step=1.0)
-        assert found is not None
-        assert engine.lower * (1 - 1e-12) <= found.delta(eps) <= engine.upper * (1 + 1e-8) + 1e-15
-
-
 def test_the_mean_is_unbiased_and_covered() -> None:
     base = OneBitMean(values=101, eps=1.0)
     for value in (0, 37, 100):

@@ -17,8 +17,9 @@ from tests.client.samples import campaign
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, integers, seal
+from tests.promised_radii import CLOSE, widest_radius
 from tests.theory.test_factorisations import assert_equal
-from untrackable.accounting import client_check, verification
+from untrackable.accounting.verification import verify
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.local.subset_selection import SubsetSelection, best_size
@@ -95,23 +96,11 @@ def test_a_report_that_is_sent_again(base: SubsetSelection, reports: int) -> Non
     assert Dealt(base, 5).tracking(reports=5).pure() == 0.0
 
 
-@pytest.mark.parametrize("base", [*SMALL, SubsetSelection(values=1000, eps=0.2)], ids=repr)
-def test_a_client_accounts_for_it_in_whole_numbers(base: SubsetSelection) -> None:
-    deck = Dealt(base, 12)
-    for reports, eps in itertools.product((None, 3), (0.0, 0.5, 4.0)):
-        engine = deck.privacy(reports=reports).delta(eps)
-        found = deck.integer_privacy(reports, values="any", step=1.0)
-        assert found is not None
-        assert engine.lower * (1 - 1e-12) <= found.delta(eps) <= engine.upper * (1 + 1e-8) + 1e-15
-
-
-def test_a_campaign_of_it_is_confirmed_by_both_engines() -> None:
-    good, bad = (Dealt(SubsetSelection(values=4, eps=eps), 30) for eps in (0.03, 0.3))
-    for mechanism, holds in ((good, True), (bad, False)):
-        asked = campaign(mechanism)
-        assert (not client_check.recompute(asked).problems) == verification.verify(asked).holds == holds
+def test_a_campaign_of_it_is_confirmed() -> None:
+    for eps, holds in ((0.03, True), (0.3, False)):
+        assert verify(campaign(Dealt(SubsetSelection(values=4, eps=eps), 30))).holds == holds
     narrow = campaign(Dealt(SubsetSelection(values=3, eps=0.03), 30))
-    assert "does not take all 4 values" in client_check.recompute(narrow).problems[0]
+    assert "does not take all 4 values" in verify(narrow).problems[0]
 
 
 # --- what an observer computes, and samplers ---------------------------------------------------------------------
@@ -201,7 +190,9 @@ def test_estimates(base: SubsetSelection) -> None:
     assert np.all(apart < found.simultaneous_radius)
     assert np.all(apart < 6 * found.standard_error)  # each fails with probability 2e-9
     assert np.any(apart > 0.5 * found.standard_error)  # and they are not too wide
-    assert found.radius[0] == pytest.approx(base.accuracy(people, 0.05).radius)
+    promised = base.accuracy(people, 0.05).radius
+    assert widest_radius(found) == pytest.approx(promised, rel=CLOSE)
+    assert np.all(found.radius <= promised)
     assert found.standard_error[-1] == pytest.approx(base.accuracy(people, 0.05).standard_error, rel=0.02)
 
 
@@ -252,7 +243,7 @@ def test_reports_and_states_that_cannot_be() -> None:
 def test_the_interface_answers_for_it() -> None:
     base = SubsetSelection(values=100, eps=1.0)
     deck = Dealt(base, 30)
-    assert (deck.capacity, deck.last_round, deck.report_bits, deck.charged_by) == (100, 30, 100, "rounds")
+    assert (deck.capacity, deck.last_round, deck.report_bits) == (100, 30, 100)
     assert deck.state_bytes() == len(deck.client(3).to_bytes())
     assert "Ye, Barg" in Memoized(base).publications
     assert from_json(deck.to_json()) == deck

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 from collections.abc import Hashable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -117,16 +118,6 @@ def test_a_report_that_is_sent_again(base: Views) -> None:
     assert Dealt(base, 5).tracking(reports=5).pure() == 0.0
 
 
-@named
-def test_a_client_accounts_for_it_in_whole_numbers(base: Views) -> None:
-    deck = Dealt(base, 12)
-    for reports, eps in itertools.product((None, 3), (0.0, 0.5, 4.0)):
-        engine = deck.privacy(reports=reports).delta(eps)
-        found = deck.integer_privacy(reports, values="any", step=1.0)
-        assert found is not None
-        assert engine.lower * (1 - 1e-12) <= found.delta(eps) <= engine.upper * (1 + 1e-6) + 1e-15
-
-
 def test_uniform_prefixes_reveal_more_than_one_question() -> None:
     """ρ = ½(1 + Σ 1/(2^i-1)/h): the highest bit is asked about by itself, and then every report reveals."""
     base = Views.prefixes(bits=16, eps=0.1)
@@ -141,7 +132,7 @@ def test_uniform_prefixes_reveal_more_than_one_question() -> None:
 def test_a_crowd_is_bracketed(base: Views) -> None:
     assert isinstance(base, LocalMechanism)
     assert isinstance(base, ClassifiedLocal)
-    found = crowd_privacy([(base, 3)], people=1000, participation=Fraction(1)).delta(0.05)
+    found = crowd_privacy([(base, 3)], people=1000).delta(0.05)
     assert 0 < found.lower <= found.upper
 
 
@@ -313,7 +304,11 @@ def test_estimates_of_a_population(width: int) -> None:
     assert np.all(apart < found.simultaneous_radius)
     assert np.all(apart < 6 * found.standard_error)  # each fails with probability 2e-9
     assert np.mean(apart / found.standard_error < 0.5) < 0.7  # and they are not too wide
-    assert found.radius[0] == pytest.approx(base.accuracy(values.size, 0.05).radius)
+    promised = base.accuracy(values.size, 0.05).radius  # That of an entry whose variance is the largest.
+    assert np.all(found.radius <= promised)
+    (law,) = base.entry_laws((tuple(range(6)),))
+    worst = replace(found, frequencies=np.full(64, float(law.held > law.elsewhere)))
+    assert worst.radius == pytest.approx(np.full(64, promised), rel=0.01)
     for number in range(6):
         halves = found.frequencies.reshape(2 << number, -1).sum(axis=1)
         assert added.table(number).frequencies == pytest.approx(halves, abs=1e-12)
@@ -338,7 +333,9 @@ def test_many_choices_of_which_only_the_bits_are_asked_about() -> None:
     apart = np.array([table.frequencies[1] for table in tables]) - chosen.mean(axis=0)
     assert np.all(np.abs(apart) < 6 * np.array([table.standard_error[1] for table in tables]))
     assert np.std(apart) == pytest.approx(tables[0].standard_error[1], rel=0.25)
-    assert all(abs(a) < table.radius[1] for a, table in zip(apart, tables, strict=True) if abs(a) > 0)
+    sure = [added.table(i, 1e-6 / 200).radius[1] for i in range(200)]  # All of them hold, but once in a million.
+    assert np.all(np.abs(apart) < sure)
+    assert (np.abs(apart) > np.array(sure) / 3).sum() > 0
     with pytest.raises(ValueError, match="not about whole values: estimate a table instead"):
         added.estimate()
     client = Fresh(base).client((1 << 200) - 1)

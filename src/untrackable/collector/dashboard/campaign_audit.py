@@ -4,9 +4,10 @@ import math
 from typing import Any, NamedTuple
 
 from untrackable.auditing.following import PEOPLE, Followed, followed
-from untrackable.auditing.mechanism_audit import audit
+from untrackable.auditing.mechanism_audit import Audit, audit
+from untrackable.auditing.turns_audit import TurnsAudit, audit_turns
 from untrackable.display import audit_words
-from untrackable.display.attendance_words import participation_words
+from untrackable.display.audit_line import Line
 from untrackable.display.following_words import CAPTION, followed_rows, followed_words, rival_words
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget, Unsuitable
@@ -17,7 +18,7 @@ _REPORTS = 16
 _MOST_ROUNDS = 3650
 """How many rounds of a campaign without end are looked at."""
 _DELTA, _PEOPLE = 1e-6, 100_000
-"""The delta, and the reports of a round, of an audit if the campaign declares none."""
+"""The delta, and the people who take part, of an audit if the campaign declares none."""
 _WIDTH, _HEIGHT = 320, 210
 _LOWEST = 0.5 / PEOPLE
 """Where the picture begins: a share of zero is drawn here."""
@@ -32,7 +33,7 @@ class Following(NamedTuple):
     """
 
     verdict: list[str]
-    lines: list[audit_words.Line]
+    lines: list[Line]
     missing: dict[str, str]
     own: list[Followed]
     rival: list[Followed]
@@ -43,23 +44,25 @@ class Following(NamedTuple):
 def audit_campaign(document: bytes) -> Following:
     """Audit a campaign, and attack it beside RAPPOR with the same eps for ever. It takes seconds."""
     campaign = Campaign.from_bytes(document)
-    mechanism, attending = campaign.mechanism, campaign.attending
+    mechanism, crowd = campaign.mechanism, campaign.guarantee.crowd
     rounds = min(campaign.rounds or _MOST_ROUNDS, mechanism.last_round or _MOST_ROUNDS)
-    found = audit(
-        mechanism,
-        reports=max(2, min(_REPORTS, rounds)),
-        rounds=max(2, rounds),
-        delta=campaign.guarantee.delta or _DELTA,
-        people=campaign.fewest_reports or _PEOPLE,
-        participation=attending.participation,
-        places=attending.places,
-        persistence=attending.persistence,
-    )
+    found: Audit | TurnsAudit
+    own: list[Followed] = []
+    rival: list[Followed] = []
+    if campaign.turns is not None:
+        delta = _DELTA if crowd is None else crowd.delta
+        found = audit_turns(mechanism, campaign.turns, delta=delta, reports=campaign.fewest_reports or None)
+        why = "nobody sends two reports, so there is nothing to match"
+    else:
+        found = audit(
+            mechanism,
+            reports=max(2, min(_REPORTS, rounds)),
+            rounds=max(2, rounds),
+            delta=campaign.guarantee.delta or _DELTA,
+            people=campaign.fewest_reports or _PEOPLE,
+        )
+        own, rival, why = _attacked(campaign, rounds)
     verdict, lines = audit_words.verdict(found), audit_words.lines(found)
-    if attending.one_network:
-        verdict[1] = participation_words(attending.participation, one_network=True)
-        lines = [line for line in lines if "attendance" not in line.heading.lower()]
-    own, rival, why = _attacked(campaign, rounds)
     return Following(verdict, lines, found.missing, own, rival, why, campaign.guarantee.eps)
 
 

@@ -36,11 +36,12 @@ from untrackable.display.answer_words import (
     range_words,
     rounds_words,
 )
-from untrackable.display.attendance_words import sample_words
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_words, schedule_words
+from untrackable.display.people_words import active_notes
 from untrackable.display.percentages import shown_share
 from untrackable.display.trend_words import amount
 from untrackable.encodings.asked_tables import AskedTable
+from untrackable.estimation.active_people import ActivePeople
 from untrackable.protocol.campaign import Campaign
 
 _MOST_CHOICES = 200
@@ -80,7 +81,7 @@ class CampaignPage:
             "schedule": schedule_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
-            "guarantee": guarantee_words(campaign, service.verdict(stored)),
+            "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": guarantee_table.observers(campaign),
             "no_relay": guarantee_table.no_relay_words(campaign),
             "cost_words": guarantee_table.cost_words(campaign),
@@ -138,7 +139,7 @@ class CampaignPage:
             "numbers": _numbers(found.get("numbers")),
             "reports": found["reports"],
             "span": rounds_words(rounds),
-            "sample": sample_words(campaign, found["reports"], len(rounds)),
+            "sample": _sample(campaign, found["people"], len(rounds)),
             "words": interval_words(
                 found["beta"], shown, discovered=discovered, others=_others(rows, matching, shown)
             ),
@@ -266,3 +267,14 @@ def _numbers(found: dict[str, Any] | None) -> dict[str, Any] | None:
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
     return {"rows": number_words.number_rows(summary), "notes": notes}
+
+
+def _sample(campaign: Campaign, people: dict[str, Any], rounds: int) -> str:
+    """How many people were active, and of whom shares are; empty if everybody answers every round."""
+    if campaign.turns is None:
+        return ""
+    active = ActivePeople(*(people[name] for name in ActivePeople._fields))
+    return " ".join(
+        f"{note[:1].upper()}{note[1:]}."
+        for note in active_notes(active, rounds, shares=campaign.encoding.values > 1)
+    )

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from untrackable import strict_json
-from untrackable.collector.dashboard.campaign_form import empty_form, read_campaign_form, unread_form
+from untrackable.collector.dashboard.campaign_form import empty_form, levels, read_campaign_form, unread_form
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
 from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
 from untrackable.collector.dashboard.page_turns import page_turn
@@ -92,7 +92,7 @@ class NewCampaign:
         if problem or form.asked is None:
             return await self._shown(request, form, problem=problem)
         try:
-            gateway = await run_in_threadpool(self._public_keys) if form.asked.goals.crowd_eps is not None else None
+            gateway = await run_in_threadpool(self._public_keys) if form.asked.goals.relay else None
             found = await self._computed(request, form, show_campaign, form.asked, gateway)
         except _Computing:
             return await self._shown(request, form, computing=True, previewing=True)
@@ -164,8 +164,8 @@ class NewCampaign:
         if file is None:
             raise Refused(
                 Problem.CAMPAIGN_REFUSED,
-                "this collector opens no sealed reports, so it has no crowd behind a relay. Start it with "
-                "--gateway-keys, or choose an observer who knows whose reports are whose",
+                "this collector opens no sealed reports, so nothing can reach it through a relay. Start it with "
+                "--gateway-keys, or untick the relay",
             )
         try:
             keys = read_keys(file)
@@ -191,6 +191,7 @@ class NewCampaign:
                 "new_campaign.html",
                 status=422 if form.errors else status,
                 form=form,
+                levels=levels(),
                 plan=plan,
                 computing=computing,
                 previewing=previewing,

@@ -1,16 +1,16 @@
 """Makes plans and new campaigns, and puts them into words."""
 
-import dataclasses
-import re
 import shlex
 from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
 
 from untrackable import strict_json
 from untrackable.accounting.verification import verify
 from untrackable.collector.dashboard.outdated_jobs import stop_if_outdated
-from untrackable.collector.dashboard.shown_plan import ShownCampaign, ShownChange, ShownPlan
+from untrackable.collector.dashboard.shown_plan import ShownCampaign, ShownChange, ShownPlan, ShownTable
 from untrackable.collector.dashboard.typed_fields import Asked
-from untrackable.display import plan_words, way_words
+from untrackable.display import plan_words
 from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 from untrackable.display.campaign_words import guarantee_words, schedule_words
 from untrackable.encodings.choices import Choices
@@ -18,34 +18,23 @@ from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.planning.goals import Goals
 from untrackable.planning.nearest_changes import Change
 from untrackable.planning.plans import Plan, plan
+from untrackable.planning.rounding import rounded_up
 from untrackable.protocol.crowd_declaration import Gateway
-
-_COLUMNS = ("mechanism", "people", "rounds", "eps alone", "eps in the crowd", "error of a figure", "answered",
-            "recognised", "followed", "report", "state")  # fmt: skip
-"""The columns that a page shows. Parameters stand below the table."""
 
 
 def shown_plan(goals: Goals) -> ShownPlan:
     """Plan for these goals, in the words that `untrackable plan` prints."""
     found = _planned(goals)
-    nearest = [(refusal.name, tuple(map(_shown_change, refusal.nearest))) for refusal in found.refusals]
-    first, *others = plan_words.verdict(found)
-    kept = [plan_words.COLUMNS.index(name) for name in _COLUMNS]
-    rows = [plan_words.cells(option) for option in found.options]
-    usable = bool(found.options) or found.separately
-    compared = found.compared
+    told = [*plan_words.accuracy(found), plan_words.ranking(found)]
     return ShownPlan(
-        usable=usable,
-        verdict=(first, *(others if usable else others[-1:])),  # The changes say what is nearest.
-        columns=_COLUMNS,
-        rows=tuple(tuple(row[i] for i in kept) for row in rows),
-        caption=plan_words.table_caption(goals),
-        parameters=tuple((row[0], row[-1]) for row in rows),
-        ways=() if compared is None else (way_words.COLUMNS, *way_words.ways(compared)),
-        ways_caption="" if compared is None else way_words.caption(compared),
-        separately=found.separately,
-        refusals=tuple(plan_words.refusals(found)),
-        changes=() if usable else tuple((name, changes) for name, changes in nearest if changes),
+        usable=found.met,
+        verdict=tuple(told if found.met else [f"Not met. {found.why}", *told]),
+        learned=(*plan_words.observers(found), plan_words.relay(found)),
+        more=tuple(plan_words.details(found)),
+        figures=ShownTable(plan_words.COLUMNS, tuple(plan_words.rows(found)), plan_words.caption(found)),
+        ways=ShownTable(plan_words.WAY_COLUMNS, tuple(plan_words.way_rows(found.ways))) if found.ways else None,
+        changes=() if found.met else tuple(map(_shown_change, found.changes)),
+        parameters=strict_json.write(found.mechanism.to_json(), compact=True),
         command=_command(goals),
     )
 
@@ -53,19 +42,10 @@ def shown_plan(goals: Goals) -> ShownPlan:
 def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
     found = _planned(asked.goals)
-    if not found.options and found.separately:
-        raise ValueError(
-            "no single campaign meets these goals, and a campaign for each table is made on the command line"
-        )
-    if not found.options:
-        raise ValueError("no mechanism meets these goals, so there is no campaign to create")
     draft, encoding = found.campaign(), asked.goals.encoding
     if isinstance(encoding, HashedStrings):  # Plans are made with a salt that says nothing.
         fresh = HashedStrings.fresh(bits=encoding.bits, longest=encoding.longest, too_long=encoding.too_long)
         draft = draft.with_encoding(fresh)
-    if asked.wipes is not None:
-        declared = dataclasses.replace(draft.guarantee, wipes=asked.wipes)
-        draft = dataclasses.replace(draft, guarantee=declared)
     made = draft.campaign(
         question=asked.question,
         first_round=asked.first_round,
@@ -75,7 +55,7 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     verified = verify(made)
     if not verified.holds:
         raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verified.problems)}")
-    accuracy = campaign_accuracy(made, found.options[0].goals.people or 1)
+    accuracy = campaign_accuracy(made, found.solved.people or 1)
     shares = asked.goals.want == "frequencies"
     return ShownCampaign(
         id=made.id,
@@ -83,7 +63,7 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
         answers=made.encoding.describe(),
         schedule=schedule_words(made),
         guarantee=tuple(guarantee_words(made, strict_json.write(verified.to_json()))),
-        accuracy=accuracy_words(accuracy) if shares else plan_words.verdict(found)[0].removesuffix("."),
+        accuracy=accuracy_words(accuracy) if shares else plan_words.accuracy(found)[0].removesuffix("."),
         spread=spread_words(accuracy) if shares else "",
         usable=accuracy.usable or not shares,
     )
@@ -96,38 +76,30 @@ def _planned(goals: Goals) -> Plan:
 
 
 def _shown_change(change: Change) -> ShownChange:
-    """A change with what to type for it. Numbers are those in its words, which are rounded to the safe side."""
-    number = re.search(r"[0-9][0-9,.e+-]*", change.text)
-    match change.goal:
-        case "people" | "rounds" | "pooled" if isinstance(change.value, int):
-            return ShownChange(change.text, change.goal, f"{change.value:,}")
-        case "eps" | "advantage" | "recognition" if number is not None:
-            return ShownChange(change.text, change.goal, number[0])
-        case "one_network":
-            return ShownChange(change.text, change.goal, "on")
-        case "changes":
-            return ShownChange(change.text, change.goal, "")
-    return ShownChange(change.text, "", "")
+    """A change, with what to send for it if a field makes it."""
+    if change.goal in ("people", "rounds", "pooled"):
+        return ShownChange(change.text, urlencode({change.goal: f"{change.value:,.0f}"}))
+    if change.goal == "eps":
+        return ShownChange(change.text, urlencode({"protection": "other", "eps": f"{rounded_up(change.value):g}"}))
+    return ShownChange(change.text, "")
 
 
 def _command(goals: Goals) -> str:
     """The command that prints the same plan."""
     words = ["untrackable", "plan", *_asked_words(goals)]
-    given = {
+    given: dict[str, Any] = {
         "--people": goals.people,
         "--rounds": goals.rounds,
         "--eps": goals.eps,
         "--error": goals.error,
-        "--crowd-eps": goals.crowd_eps,
     }
     usual = Goals(values=2, people=1, rounds=1, eps=1.0)
     different = {
-        "--delta": (goals.delta, usual.delta),
+        "--share": (goals.share, usual.share),
+        "--wipes": (goals.wipes, usual.wipes),
+        "--pooled": (goals.pooled, usual.pooled),
         "--crowd-delta": (goals.crowd_delta, usual.crowd_delta),
         "--margin": (float(goals.margin), float(usual.margin)),
-        "--advantage": (goals.advantage, usual.advantage),
-        "--recognition": (goals.recognition, usual.recognition),
-        "--pooled": (goals.pooled, usual.pooled),
     }
     given |= {name: value for name, (value, default) in different.items() if value != default}
     for name, value in given.items():
@@ -135,8 +107,7 @@ def _command(goals: Goals) -> str:
             words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
     if goals.want != "frequencies":
         words += ["--want", goals.want]
-    words += ["--changes"] * goals.changes + ["--one-network"] * goals.one_network
-    return shlex.join(words)
+    return shlex.join(words + ["--relay"] * goals.relay)
 
 
 def _asked_words(goals: Goals) -> list[str]:

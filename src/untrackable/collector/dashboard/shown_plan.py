@@ -5,31 +5,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change of the goals in words, and the field and text that make it; both are empty if no field does."""
+    """A change of the goals in words, and what a form sends to make it; empty if no field does."""
 
     words: str
-    field: str
-    text: str
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table: its headings, its rows, and how to read it."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """A plan in words: the answer first, the options as a table, and why the others do not meet the goals."""
+    """A plan in words: the answer first, then what anybody can learn, and the rest for people who ask for more."""
 
     usable: bool
     verdict: tuple[str, ...]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str
-    parameters: tuple[tuple[str, str], ...]
-    ways: tuple[tuple[str, ...], ...]
-    """The ways to ask for several answers at once, as rows below headings; empty if there is one answer."""
-    ways_caption: str
-    separately: bool
-    """Whether a campaign for each table is recommended, which this form does not make."""
-    refusals: tuple[tuple[str, str], ...]
-    changes: tuple[tuple[str, tuple[ShownChange, ...]], ...]
-    """The mechanisms that small changes of the goals would help, nearest first, each with the changes."""
+    learned: tuple[str, ...]
+    more: tuple[str, ...]
+    figures: ShownTable
+    ways: ShownTable | None
+    """The ways to ask for several answers at once."""
+    changes: tuple[ShownChange, ...]
+    """What would be enough, if the goals are not met."""
+    parameters: str
     command: str
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from untrackable.collector.dashboard.posted_forms import Form
 from untrackable.planning.goals import Goals
@@ -22,22 +22,19 @@ DEFAULTS: Form = {
     "want": "frequencies",
     "bits": "10",
     "longest": "100",
-    "people": "1,000,000",
+    "people": "100,000",
     "rounds": "12",
     "every": "1",
     "unit": "weeks",
-    "observer": "alone",
-    "eps": "1",
-    "delta": "1e-6",
-    "crowd_eps": "1",
+    "protection": "2",
+    "where": "programs",
+    "eps": "",
+    "error": "",
+    "pooled": "1",
+    "share": "1",
+    "wipes": "",
     "crowd_delta": "1e-6",
     "margin": "0.05",
-    "error": "",
-    "advantage": "0.01",
-    "recognition": "0.002",
-    "pooled": "1",
-    "wipes": "",
-    "changes": "on",
 }
 """What the fields say before anybody types. Those that are not here are empty."""
 LABELS = {
@@ -56,13 +53,10 @@ LABELS = {
     "every": "The length of a round",
     "first": "The first round",
     "eps": "Eps",
-    "delta": "Delta",
-    "crowd_eps": "Eps in the crowd",
+    "share": "The share",
     "crowd_delta": "Delta in the crowd",
     "margin": "The margin",
     "error": "The error",
-    "advantage": "The advantage",
-    "recognition": "The recognition",
     "pooled": "The number of pooled rounds",
     "wipes": "Wipes",
 }
@@ -72,13 +66,12 @@ _LARGEST_NUMBER = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the form asks for: the goals of a plan, and the question, the times and the wipes of its campaign."""
+    """What the form asks for: the goals of a plan, and the question and the times of its campaign."""
 
     goals: Goals
     question: str
     first_round: int
     round_seconds: int
-    wipes: int | Literal["any"] | None = None
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from functools import lru_cache
 from importlib import resources
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from untrackable import strict_json
 from untrackable.collector.http.embedded_call import embedded_call
 from untrackable.collector.http.problems import Problem, Refused
+from untrackable.mechanisms.registry import plain
 from untrackable.oblivious.key_config import AES_128_GCM, KeyConfig
 from untrackable.protocol.campaign import Campaign
 
@@ -20,11 +22,8 @@ _HEADERS = {
     "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
 }
-_MECHANISMS = ("bitwise", "deck", "rnip")
-"""The mechanisms that the client for web pages knows, by their names in JSON."""
-_WRAPPERS, _LOCAL_MECHANISMS = {"dealt": "base", "faded": "local"}, ("views", "one-bit-mean")
-"""It also knows decks of these, and fading reports of them. The wrapper says in which field each is."""
-_MOST_SLOTS = 1_000_000
+_BASES = ("noisy-inner-product", "one-bit-mean", "present", "randomized-response", "subset-selection", "views")
+"""The local mechanisms that the client for web pages knows, by their names in JSON."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"
 _RECORD = "record"
@@ -62,40 +61,25 @@ def is_local(request: Request) -> bool:
 
 
 def takes_part(campaign: Campaign) -> bool:
-    """Whether the client for web pages can answer a campaign. It does not know every mechanism, nor its network."""
-    mechanism, encoding = campaign.mechanism.to_json(), campaign.encoding
-    wrapped = mechanism.get(_WRAPPERS.get(mechanism["mechanism"], ""), {})
+    """Whether the client for web pages can answer a campaign: with a turn, and of a kind that it knows."""
+    if campaign.turns is None:
+        return False
+    encoding, base = campaign.encoding, campaign.mechanism.to_json()["base"]
     parts = encoding.to_json()["attributes"] if encoding.kind == _RECORD else []
     kinds = [encoding.kind, *(part["encoding"]["type"] for part in parts)]
-    return (
-        (
-            wrapped.get("mechanism") in _LOCAL_MECHANISMS
-            or (mechanism["mechanism"] in _MECHANISMS and encoding.asked is None)
-        )
-        and campaign.mechanism.stored_reports <= _MOST_SLOTS
-        and _UNKNOWN_ENCODING not in kinds
-        and not campaign.attending.one_network
-        and _sent_by_pages(campaign)
-    )
+    return base["mechanism"] in _BASES and _UNKNOWN_ENCODING not in kinds and _sealed_by_pages(campaign)
 
 
-def _sent_by_pages(campaign: Campaign) -> bool:
-    """Whether a browser can hide and seal the reports, if the campaign relies on a crowd."""
-    if campaign.gateway is None:
-        return True
-    suites = [KeyConfig.from_bytes(key.config).suite for key in campaign.gateway.keys]
-    stops = campaign.mechanism.to_json().get("when_empty") == "stop"
-    return stops and all(suite.aead == AES_128_GCM for suite in suites)
+def _sealed_by_pages(campaign: Campaign) -> bool:
+    """Whether a browser can seal the reports, if the campaign relies on a crowd."""
+    keys = () if campaign.gateway is None else campaign.gateway.keys
+    return all(KeyConfig.from_bytes(key.config).suite.aead == AES_128_GCM for key in keys)
 
 
 def snippet(campaign: Campaign, server: str) -> str:
     """The lines that embed the client in a web page, with this collector's address."""
     name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
-    declared = campaign.guarantee.to_json()
-    # Without a crowd, both observers see the same.
-    crowd = declared.pop("crowd", declared)
-    policy = {key: limit for key, limit in declared.items() if key not in ("values", "wipes")}
-    policy |= {"crowd_eps": crowd["eps"], "crowd_delta": crowd["delta"]}
+    policy: dict[str, Any] = {"eps": plain(campaign.guarantee.eps)}
     trusted = ""
     if campaign.gateway is not None:
         policy["relays"], trusted = [], " // relays: addresses of those that this person trusts"
@@ -111,5 +95,5 @@ def snippet(campaign: Campaign, server: str) -> str:
     consent: () => false, // whether this person agrees
   }});
   {embedded_call(campaign)}
-  client.run();
+  client.run(); // answers once, in a round that this browser draws in secret
 </script>"""

@@ -21,6 +21,7 @@ _WORDS = {
     "hashed-strings": "A text",
     "choices": "A list of the names that this person chose, which may be empty",
     "record": "An object with a value for each attribute",
+    "presence": "True, as everybody who takes part is counted",
 }
 _EXAMPLES: dict[str, Callable[[Any], Any]] = {
     "bit": lambda encoding: True,
@@ -29,6 +30,7 @@ _EXAMPLES: dict[str, Callable[[Any], Any]] = {
     "categories": lambda encoding: encoding.names[0],
     "hashed-strings": lambda encoding: "example.org",
     "choices": lambda encoding: list(encoding.names[:_SHOWN]),
+    "presence": lambda encoding: True,
     "record": lambda encoding: {name: _example(part) for name, part in encoding.attributes},
 }
 

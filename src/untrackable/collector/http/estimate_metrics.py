@@ -24,6 +24,9 @@ GAUGES: Final = {
     "estimate_upper": "Upper end of the interval of this share, which holds for all values of a campaign at once.",
     "estimate_miss_probability": "The probability that such intervals miss a true share (upper).",
     "estimate_reports": "Reports of the last closed round.",
+    "estimate_people": "People active in the last closed round, estimated from those whose turn it was.",
+    "estimate_people_lower": "Lower end of the interval of these people, which misses with the same probability.",
+    "estimate_people_upper": "Upper end of the interval of these people, which misses with the same probability.",
     "estimate_round": "Number of the last closed round with enough reports.",
     "estimate_round_end_seconds": "When that round ended, in seconds since 1970.",
 }
@@ -82,6 +85,9 @@ def _add(samples: _Samples, campaign: Campaign, number: int, found: dict[str, An
     of_all = {
         "estimate_miss_probability": found["beta"],
         "estimate_reports": found["reports"],
+        "estimate_people": found["people"]["value"],
+        "estimate_people_lower": found["people"]["lower"],
+        "estimate_people_upper": found["people"]["upper"],
         "estimate_round": number,
         "estimate_round_end_seconds": campaign.begins(number + 1),
     }

@@ -15,7 +15,7 @@ from untrackable.collector.http.service import Service
 from untrackable.collector.rounds.small_rounds import fewest_reports, is_small, reports_missing
 from untrackable.collector.stores.records import StoredCampaign
 from untrackable.display.campaign_words import guarantee_words
-from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.campaign import Campaign, turns_to_json
 from untrackable.protocol.wire import LAST_ROUND
 
 NO_STORE = {"cache-control": "no-store"}
@@ -71,13 +71,14 @@ class PublicApi:
     def guarantee(self, request: Request) -> Response:
         """The declared guarantee, and the result of its verification when the campaign was created."""
         stored = self._service.stored_campaign(request.path_params["campaign"])
-        campaign, verdict = self._service.campaign(stored.id), self._service.verdict(stored)
+        campaign = self._service.campaign(stored.id)
+        turns = campaign.turns
         return _json(
             {
-                "declared": campaign.guarantee.to_json(),
-                "attendance": campaign.attending.to_json(),
-                "verified": strict_json.parse(verdict),
-                "words": guarantee_words(campaign, verdict),
+                "declared": campaign.guarantee.to_json(turns=turns is not None),
+                "turns": None if turns is None else turns_to_json(turns),
+                "verified": strict_json.parse(stored.verdict),
+                "words": guarantee_words(campaign, stored.verdict),
             }
         )
 
@@ -185,7 +186,8 @@ def estimated(
         content = {
             "rounds": list(rounds),
             "reports": found.reports,
-            "participation": str(campaign.participation),
+            "chance": str(campaign.chance),
+            "people": found.people.to_json(),
             "beta": found.beta,
             "intervals": "upper, for all values at once",
             "values": found.rows,

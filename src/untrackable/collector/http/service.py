@@ -10,13 +10,11 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from math import inf
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from untrackable import strict_json
 from untrackable.collector.http.problems import Problem, Refused
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.rounds.acceptance import CampaignAcceptance
@@ -165,13 +163,6 @@ class Service:
                 return found
         raise Refused(Problem.NOT_FOUND, "there is no campaign with this id")
 
-    def verdict(self, stored: StoredCampaign) -> str:
-        """What verification found, as JSON. Earlier versions left out the recognition, so it is added here."""
-        found: dict[str, Any] = strict_json.parse(stored.verdict)
-        if "recognition" not in found:
-            found["recognition"] = _recognition(self.campaign(stored.id))
-        return strict_json.write(found)
-
     def cached_answer(self, asked: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """The cached answer to a question, or `make()`, which one thread at a time computes.
 
@@ -194,11 +185,3 @@ class Service:
                 return found
         finally:
             self._queue.release()
-
-
-@lru_cache(maxsize=256)
-def _recognition(campaign: Campaign) -> dict[str, Any]:
-    """How well people are recognised by reports and attendance. It never changes, and may take a second."""
-    from untrackable.accounting.verification import bracket_json, recognition
-
-    return bracket_json(recognition(campaign))

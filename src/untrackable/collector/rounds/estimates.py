@@ -17,9 +17,10 @@ from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.hashed_strings import HashedStrings
+from untrackable.estimation.active_people import ActivePeople, active_people
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate, Ranked
-from untrackable.estimation.sampling import with_sampling
+from untrackable.estimation.sampling import share_heard
 from untrackable.protocol.campaign import Campaign
 
 MOST_CANDIDATES = 1000
@@ -28,9 +29,10 @@ _MOST_NUMBERS = 1 << 24
 
 
 class FrequentValues(NamedTuple):
-    """The most frequent values as rows of JSON, the number of reports, and how often the intervals may fail."""
+    """The most frequent values as rows of JSON, the numbers of reports and people, and how often intervals fail."""
 
     reports: int
+    people: ActivePeople
     beta: float
     rows: list[dict[str, Any]]
     numbers: dict[str, Any] | None = None
@@ -74,20 +76,20 @@ def frequent_values(
 
     This is refused if a round is not closed or has too few reports.
     """
-    for number in rounds:
-        _check_closed(store, campaign, number, settings)
-    encoding = campaign.encoding
+    reports = [_checked_reports(store, campaign, number, settings) for number in rounds]
+    encoding, people = campaign.encoding, active_people(reports, campaign.turns, beta)
     if isinstance(encoding, DiscoveredStrings):
         if candidates:
             raise Refused(
                 Problem.MALFORMED_REQUEST, "candidates are for campaigns that ask for strings by their hash"
             )
-        return _discovered(store, campaign, encoding, rounds, beta, top)
+        return _discovered(store, campaign, encoding, rounds, people, beta, top)
     question = _question(campaign, candidates, table)
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
     numbers = number_summary(encoding, estimate)
     rows = _rows(question, estimate, encoding.values, top)
-    return FrequentValues(estimate.n, estimate.beta, rows, None if numbers is None else numbers.to_json())
+    summary = None if numbers is None else numbers.to_json()
+    return FrequentValues(estimate.n, people, estimate.beta, rows, summary)
 
 
 def trend_of_values(
@@ -119,7 +121,7 @@ def trend_of_numbers(
     """Mean and quantiles over rounds that have enough reports; none if people do not answer with numbers."""
     if not campaign.encoding.ordered or campaign.encoding.values * len(rounds) > _MOST_NUMBERS:
         return ()
-    question = Question(campaign.mechanism, campaign.encoding, participation=campaign.participation)
+    question = Question(campaign.mechanism, campaign.encoding, turns=campaign.turns)
     sums = StoredSums(store, campaign, rounds, question)
     alone = {number: question.estimate(sums[number], beta) for number in rounds}
     return number_trends(Answer(question=question, rounds=alone, pooled=None), beta=beta)
@@ -134,7 +136,8 @@ def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Setti
     )
 
 
-def _check_closed(store: Store, campaign: Campaign, number: int, settings: Settings) -> None:
+def _checked_reports(store: Store, campaign: Campaign, number: int, settings: Settings) -> int:
+    """How many reports a round has, if it is closed and has enough of them."""
     known = store.round(Round(campaign.id, number))
     if known is not None and known.state == "closed" and known.reports is None:
         raise Refused(Problem.NOT_FOUND, f"the sums of round {number} were deleted")
@@ -143,6 +146,7 @@ def _check_closed(store: Store, campaign: Campaign, number: int, settings: Setti
     if is_small(campaign, known, settings):
         few = small_words(campaign, known, settings)
         raise Refused(Problem.WITHHELD, f"{few}, so no estimate is given")
+    return known.reports
 
 
 def _question(campaign: Campaign, candidates: Sequence[str], table: str | None = None) -> Question:
@@ -160,7 +164,7 @@ def _question(campaign: Campaign, candidates: Sequence[str], table: str | None =
             candidates or None,
             most_listed=MOST_CANDIDATES,
             unused_values=True,
-            participation=campaign.participation,
+            turns=campaign.turns,
             table=table,
         )
     except ValueError as error:
@@ -192,7 +196,13 @@ def _check_size(question: Question, sums: StoredSums) -> None:
 
 
 def _discovered(
-    store: Store, campaign: Campaign, encoding: DiscoveredStrings, rounds: Sequence[int], beta: float, top: int
+    store: Store,
+    campaign: Campaign,
+    encoding: DiscoveredStrings,
+    rounds: Sequence[int],
+    people: ActivePeople,
+    beta: float,
+    top: int,
 ) -> FrequentValues:
     """The most frequent strings that people hold, each of them except with probability beta. Nobody listed them."""
     from untrackable.discovery.string_discovery import discover
@@ -200,7 +210,7 @@ def _discovered(
     if not add_up(campaign.mechanism, rounds):
         raise Refused(Problem.MALFORMED_REQUEST, "rounds must be one, as sums of this campaign's do not add up")
     sums = merged_sums(StoredSums(store, campaign, rounds), campaign.mechanism.aggregator(rounds[0]))
-    found = discover(encoding, sums, alpha=beta, leads=0)
+    found = discover(encoding, sums, alpha=beta, leads=0, heard=share_heard(campaign.turns, len(rounds)))
     rows = [
         {
             "value": each.string,
@@ -208,21 +218,23 @@ def _discovered(
             "frequency": each.share,
             "tells": each.share is not None,
             "unclamped": each.frequency,
-            "standard_error": with_sampling(each.standard_error, each.frequency, found.n, campaign.participation),
+            "standard_error": each.standard_error,
             "lower": each.lower,
             "upper": each.upper,
             "stands_out": each.lower > 0,
         }
         for each in found.strings[:top]
     ]
-    return FrequentValues(found.n, beta, rows)
+    return FrequentValues(found.n, people, beta, rows)
 
 
 def _rows(question: Question, estimate: Estimate, used: int, top: int) -> list[dict[str, Any]]:
     """The values with the largest estimates, with their labels. Only the first `used` are values of the encoding.
 
-    There are none if reports tell nothing about single values, but only their mean.
+    There are none if reports tell nothing about single values, but only their mean, or if nothing was asked.
     """
+    if used == 1:
+        return []
     unused = max(0, estimate.frequencies.size - used) if estimate.values is None else 0
     ranked = [r for r in estimate.top(top + unused) if not isinstance(r.value, int) or r.value < used]
     least = min(sorted((each.unclamped for each in ranked), reverse=True)[:top], default=0.0)

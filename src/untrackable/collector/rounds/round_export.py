@@ -36,7 +36,7 @@ def export_round(store: Store, id: str, number: int, path: Path) -> ExportedRoun
     """Write a round to a file. Reports are written without nonces, in an order that reveals nothing.
 
     Sums are one row: campaign, round, number of reports, and the bytes for `Mechanism.restore_sums`. The file also
-    describes the mechanism, the encoding and the participation.
+    describes the mechanism, the encoding and the turns.
     """
     stored = store.campaign(id)
     if stored is None:
@@ -53,7 +53,7 @@ def export_round(store: Store, id: str, number: int, path: Path) -> ExportedRoun
         pieces,
         mechanism=campaign.mechanism,
         encoding=campaign.encoding,
-        participation=campaign.participation,
+        turns=campaign.turns,
         mode=_OWNER_ONLY,
     )
     return ExportedRound(path, "reports", written.reports, written.bytes)
@@ -74,6 +74,6 @@ def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Pat
     sums = store.sums(Round(campaign.id, number))
     if sums is None:
         raise StoreError(f"the store has no sums of round {number}")
-    header = Header(campaign.mechanism, campaign.encoding, campaign.participation)
+    header = Header(campaign.mechanism, campaign.encoding, campaign.turns)
     write_sums(path, header, campaign=campaign.id, round=number, reports=reports, sums=sums, mode=_OWNER_ONLY)
     return ExportedRound(path, "sums", reports, path.stat().st_size)

@@ -1,15 +1,12 @@
 """The largest privacy loss per report that a whole (eps, delta) budget allows, solved exactly."""
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
 from untrackable import checks
-from untrackable.checks import Chance
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct, checked_width
-from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 
@@ -32,12 +29,11 @@ def largest_eps_report(
     delta: float,
     accounting: Accounting,
     width: int = 1,
-    participation: Chance = EVERY_ROUND,
 ) -> float:
     """The largest ε′ for which `slots` noisy inner products are (eps, delta)-private, rounded down.
 
-    Each of them is sent with the probability `participation`. `exact` solves the exact sum over how many are sent
-    and what they say; `paper` is ε/(2√(2L ln(1/δ))) [NV, RNIP privacy], stated for ε < 1, as if all were sent.
+    `exact` solves the exact sum over what they say; `paper` is ε/(2√(2L ln(1/δ))) [NV, RNIP privacy], stated for
+    ε < 1.
     """
     checks.choice("accounting", accounting, ("exact", "paper"))
     bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
@@ -49,24 +45,20 @@ def largest_eps_report(
     delta = checks.probability("delta", delta)
     if delta == 1:
         raise ValueError("delta must be below 1, got 1: everything would be allowed")
-    share = checks.chance("participation", participation)
-    if share == 0:
-        raise ValueError("participation must be above 0: nobody would answer")
-    return _largest(bits, slots, eps, delta, width, share)
+    return _largest(bits, slots, eps, delta, width)
 
 
 @lru_cache(maxsize=256)
-def _largest(bits: int, slots: int, eps: float, delta: float, width: int, share: Fraction) -> float:
+def _largest(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
     pure = min(math.nextafter(eps / slots, 0), _LARGEST_EPS_REPORT)
     if delta == 0:
         return pure
 
     def spent(eps_report: float) -> float:
         factor = NoisyInnerProduct(bits=bits, eps=eps_report, width=width).privacy_factor()
-        sent = factor if share == 1 else thinned_factor(factor, share)
-        return Experiment([(sent, slots)]).delta(eps).upper
+        return Experiment([(factor, slots)]).delta(eps).upper
 
-    many, few = (rule(bits, slots, eps, delta, width, share) for rule in (_as_gaussian, _as_few))
+    many, few = (rule(bits, slots, eps, delta, width) for rule in (_as_gaussian, _as_few))
     guess = max(pure, few if many < pure and few < math.inf else min(many, few))
     # The search is no finer than the engine's own bracket.
     close = 1e-9 if slots <= _EXACTLY else 1e-5
@@ -74,16 +66,16 @@ def _largest(bits: int, slots: int, eps: float, delta: float, width: int, share:
     return max(pure, found)
 
 
-def _as_gaussian(bits: int, slots: int, eps: float, delta: float, width: int, share: Fraction) -> float:
+def _as_gaussian(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
     """A guess for many slots: all together, they look like a Gaussian."""
     variance = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing() * 2 / (1 << width)
-    return gaussian_shift(delta, eps) / math.sqrt(slots * variance * share)
+    return gaussian_shift(delta, eps) / math.sqrt(slots * variance)
 
 
-def _as_few(bits: int, slots: int, eps: float, delta: float, width: int, share: Fraction) -> float:
+def _as_few(bits: int, slots: int, eps: float, delta: float, width: int) -> float:
     """A guess for few slots: only the case that all tell the truth, of probability t, costs t·(1 - e^(ε-Lε′))."""
     loud = NoisyInnerProduct(bits=bits, eps=min(eps / slots + 1e-9, _LARGEST_EPS_REPORT), width=width)
-    truth = float(loud.privacy_factor().p[0] * share) ** slots
+    truth = float(loud.privacy_factor().p[0]) ** slots
     return (eps - math.log1p(-delta / truth)) / slots if delta < truth else math.inf
 
 
@@ -95,7 +87,6 @@ def best_base(
     delta: float,
     accounting: Accounting,
     width: int | None = None,
-    participation: Chance = EVERY_ROUND,
 ) -> NoisyInnerProduct:
     """The noisy inner product that spends the budget with the smallest standard error.
 
@@ -111,7 +102,6 @@ def best_base(
             delta=delta,
             accounting=accounting,
             width=width,
-            participation=participation,
         )
         return NoisyInnerProduct(bits=bits, eps=eps_report, width=width)
 

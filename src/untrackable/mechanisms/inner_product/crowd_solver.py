@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +23,7 @@ _FADING_CLOSE = 3e-3
 
 
 def best_crowd_base(
-    *, bits: int, slots: int, people: int, eps: float, delta: float, participation: Fraction, share: float
+    *, bits: int, slots: int, people: int, eps: float, delta: float, share: float
 ) -> NoisyInnerProduct:
     """The noisy inner product with the smallest error whose reports a crowd keeps (eps, delta)-private.
 
@@ -33,7 +32,7 @@ def best_crowd_base(
     bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
     share = checks.probability("share", share)
     widths = range(1, min(bits, LARGEST_WIDTH) + 1)
-    asked = (slots, people, eps, delta, participation)
+    asked = (slots, people, eps, delta)
 
     def error(base: NoisyInnerProduct) -> float:
         return base.held_variance(share)
@@ -47,15 +46,13 @@ def best_crowd_base(
     return best_in_crowd(guessed, solved, error)
 
 
-def guessed_eps_report(
-    bits: int, width: int, slots: int, people: int, eps: float, delta: float, participation: Fraction
-) -> float:
+def guessed_eps_report(bits: int, width: int, slots: int, people: int, eps: float, delta: float) -> float:
     """The eps_report at which all rounds together look like a Gaussian that spends the budget.
 
     To first order in 1/people, the square of its shift is 2·ρ·k·β·(e^ε′-1)/people, and β = d·(e^ε′-1)/(e^ε′+2^w-1).
     """
     differ = NoisyInnerProduct(bits=bits, eps=1.0, width=width).differing()
-    level = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots * differ)
+    level = gaussian_shift(delta, eps) ** 2 * people / (2 * slots * differ)
     raised = (level + math.sqrt(level**2 + 4 * level * (1 << width))) / 2
     return min(math.log1p(raised), LARGEST_EPS_REPORT)
 
@@ -68,7 +65,6 @@ def largest_crowd_eps_report(
     people: int,
     eps: float,
     delta: float,
-    participation: Fraction,
     most: float = LARGEST_EPS_REPORT,
 ) -> float:
     """The largest eps_report, up to `most`, with which the crowd keeps all rounds (eps, delta)-private."""
@@ -76,8 +72,8 @@ def largest_crowd_eps_report(
     def rounds_of(eps_report: float) -> Rounds:
         return {(crowd_parts(NoisyInnerProduct(bits=bits, eps=eps_report, width=width)), people): slots}
 
-    guess = guessed_eps_report(bits, width, slots, people, eps, delta, participation)
-    found = loudest_in_crowd(rounds_of, guess, eps=eps, delta=delta, participation=participation, most=most)
+    guess = guessed_eps_report(bits, width, slots, people, eps, delta)
+    found = loudest_in_crowd(rounds_of, guess, eps=eps, delta=delta, most=most)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found
@@ -91,7 +87,6 @@ def best_fading(
     eps: float,
     delta: float,
     power: float,
-    participation: Fraction,
     share: float,
 ) -> tuple[float, int]:
     """The eps of the first round, and the width, of fading reports that a crowd keeps (eps, delta)-private.
@@ -103,11 +98,11 @@ def best_fading(
     def base(scale: float, width: int, time: float) -> NoisyInnerProduct:
         return NoisyInnerProduct(bits=bits, eps=scale * time, width=width)
 
-    target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation))
+    target = gaussian_shift(delta, eps) ** 2 * people / 2
     guesses = {width: _loudest(width, bits, times, target) for width in range(1, min(bits, LARGEST_WIDTH) + 1)}
     best = min(guesses, key=lambda width: base(guesses[width], width, times[-1]).held_variance(share))
     rounds_of = [(lambda scale, time=time: base(scale, best, time)) for time in times.tolist()]
-    return loudest_scale(rounds_of, guesses[best], people, eps, delta, participation), best
+    return loudest_scale(rounds_of, guesses[best], people, eps, delta), best
 
 
 def loudest_scale(
@@ -116,7 +111,6 @@ def loudest_scale(
     people: int,
     eps: float,
     delta: float,
-    participation: Fraction,
 ) -> float:
     """The largest scale with which a crowd keeps rounds (eps, delta)-private; each makes its base of the scale."""
 
@@ -128,7 +122,6 @@ def loudest_scale(
         guess,
         eps=eps,
         delta=delta,
-        participation=participation,
         most=LARGEST_EPS_REPORT,
         close=_FADING_CLOSE,
     )

@@ -3,14 +3,12 @@
 from typing import Literal, Self
 
 from untrackable import checks
-from untrackable.checks import Chance
-from untrackable.mechanisms.crowd_privacy import crowd_size, taking_part
+from untrackable.mechanisms.crowd_privacy import crowd_size
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.inner_product.crowd_solver import best_crowd_base
 from untrackable.mechanisms.inner_product.report_settings import ReportSettings
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 
 
 class Deck(ReportSettings, Dealt):
@@ -45,19 +43,12 @@ class Deck(ReportSettings, Dealt):
         accounting: Accounting = "exact",
         when_empty: Literal["stop", "replay"] = "stop",
         width: int | None = None,
-        participation: Chance = EVERY_ROUND,
     ) -> Self:
         """The deck with the largest eps_report that keeps all cards together (eps, delta)-private.
 
-        With a `participation` below 1, each card is sent with that probability only, so cards may be louder.
         Without a `width`, it is the one with the smallest error.
         """
-        share = checks.chance("participation", participation)
-        if share < 1 and when_empty == "replay":
-            raise ValueError("participation must be 1 if cards are replayed: every card is sent in the end")
-        base = best_base(
-            bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width, participation=share
-        )
+        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
         return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
 
     @classmethod
@@ -69,12 +60,11 @@ class Deck(ReportSettings, Dealt):
         people: int,
         eps: float,
         delta: float,
-        participation: Chance = EVERY_ROUND,
         share: float = 0.0,
     ) -> Self:
         """The deck with the smallest error that a crowd keeps (eps, delta)-private.
 
-        The observer sees all reports of `people` enrolled people in every round, but not who sent which. Somebody
+        The observer sees all reports of `people` people in every round, but not who sent which. Somebody
         who knows which reports are a person's learns far more. The error is that of a value that this `share` of
         people holds.
         """
@@ -84,7 +74,6 @@ class Deck(ReportSettings, Dealt):
             people=crowd_size(people),
             eps=checks.positive("eps", eps),
             delta=checks.open_probability("delta", delta),
-            participation=taking_part(participation),
             share=share,
         )
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.checks import Chance
 from untrackable.errors import StateError
 from untrackable.framing import unpack_integers
 from untrackable.mechanisms.checked_values import local_population
-from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size, taking_part
+from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.inner_product.crowd_solver import LARGEST_EPS_REPORT, loudest_scale
 from untrackable.mechanisms.inner_product.fading import (
@@ -32,7 +31,6 @@ from untrackable.mechanisms.local.local_interface import WeightedLocal
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.dealt_budget import with_eps
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift
 
@@ -86,20 +84,17 @@ class Faded(Fading):
         eps: float,
         delta: float,
         power: float = 0.75,
-        participation: Chance = EVERY_ROUND,
         rounds: int | None = None,
     ) -> Self:
         """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
 
-        With a `participation` below 1, each round is answered with that probability only, so reports may be
-        louder. The mechanism's own `eps` is then larger: that of all rounds for ever, if all were answered.
+        With `rounds`, reports may be louder. The mechanism's own `eps` is then larger: that of all rounds for ever.
         """
-        share = taking_part(participation)
-        if share == 1 and rounds is None:
+        if rounds is None:
             return cls(local=local, eps=eps, delta=delta, power=power)
-        last = None if rounds is None else checks.integer("rounds", rounds, low=1)
+        last = checks.integer("rounds", rounds, low=1)
         asked = cls(local=local, eps=eps, delta=delta, power=power, scale=FAINT)
-        scale, own = loudest((1, 1, asked.eps, asked.delta, asked.power), last, share, asked._differing)
+        scale, own = loudest((1, 1, asked.eps, asked.delta, asked.power), last, asked._differing)
         return cls(local=local, eps=own, delta=delta, power=power, scale=scale)
 
     @classmethod
@@ -112,21 +107,20 @@ class Faded(Fading):
         eps: float,
         delta: float,
         power: float = 0.75,
-        participation: Chance = EVERY_ROUND,
     ) -> Self:
-        """The loudest mechanism whose first rounds a crowd of `people` enrolled people keeps private.
+        """The loudest mechanism whose first rounds a crowd of `people` people keeps private.
 
         The observer sees all reports of every round, but not who sent which. Somebody who knows which reports are a
         person's learns far more: the mechanism's own `eps` is that of all rounds for ever, at the same delta.
         """
         asked = cls(local=local, eps=eps, delta=delta, power=power, scale=FAINT)
         last = checks.integer("rounds", rounds, low=1, high=LARGEST_CROWD_ROUNDS)
-        people, share = crowd_size(people), taking_part(participation)
+        people = crowd_size(people)
         sent = [partial(_at, asked.local, math.pow(t, -asked.power)) for t in range(1, last + 1)]
         # To first order in 1/people, all rounds look like a Gaussian with this shift.
-        target = gaussian_shift(asked.delta, asked.eps) ** 2 * people / (2 * float(share))
+        target = gaussian_shift(asked.delta, asked.eps) ** 2 * people / 2
         guess = _solved(sent, target)
-        scale = loudest_scale(sent, guess, people, asked.eps, asked.delta, share)
+        scale = loudest_scale(sent, guess, people, asked.eps, asked.delta)
         alone = all_rounds(1, 1, scale, asked.power, math.inf, asked._differing).gamma(asked.delta).upper
         return cls(local=local, eps=max(eps, rounded(alone, up=True)), delta=delta, power=power, scale=scale)
 
@@ -152,12 +146,12 @@ class Faded(Fading):
         base = self.base(round)
         return base.largest_weight() if isinstance(base, WeightedLocal) else None
 
-    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
-        last = math.inf if rounds is None else rounds
-        return all_rounds(1, 1, self.scale, self.power, last, participation * self._differing)
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
+        last = math.inf if reports is None else reports
+        return all_rounds(1, 1, self.scale, self.power, last, self._differing)
 
-    def _later_shift(self, after: int, last: float, participation: Fraction = EVERY_ROUND) -> float:
-        return later_shift(1, 1, self.scale, self.power, after, last, participation * self._differing)
+    def _later_shift(self, after: int, last: float) -> float:
+        return later_shift(1, 1, self.scale, self.power, after, last, self._differing)
 
     def new_state(self, value: int, source: Entropy) -> Memory:
         """The value, before any report."""
@@ -176,10 +170,6 @@ class Faded(Fading):
         if value >= self.capacity or not (self.local.possible(report) if round else report == 0):
             raise StateError("this state has a value or a report that its mechanism cannot have")
         return Memory(value, round, report)
-
-    @property
-    def _loud(self) -> Any:
-        return self.local
 
     def _words(self) -> int:
         return int(getattr(self.local, "words", 2))

@@ -12,24 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
-from untrackable.checks import Chance
 from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports, Scope
 from untrackable.estimation.inner_product_spread import inner_product_spreads
 from untrackable.estimation.spread import Spreads
 from untrackable.framing import pack_integers, unpack_integers
 from untrackable.mechanisms.checked_values import integer_population, per_round
-from untrackable.mechanisms.crowd_privacy import SentRounds, crowd_size, taking_part
+from untrackable.mechanisms.crowd_privacy import SentRounds, crowd_size
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.inner_product.crowd_solver import best_fading
 from untrackable.mechanisms.inner_product.fading_privacy import (
-    ON_LATTICE,
+    ALWAYS,
     ONE_BY_ONE,
     all_rounds,
     largest_scale,
     later_shift,
     rounded,
-    told,
 )
 from untrackable.mechanisms.interface import After, Mechanism, Values
 from untrackable.mechanisms.local.noisy_inner_product import (
@@ -41,16 +39,11 @@ from untrackable.mechanisms.local.noisy_inner_product import (
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.integer_gaussian import with_gaussian_tail
-from untrackable.theory.integer_losses import LossLaw, mixed
 
 ROUND_BITS = 64
 FAINT = 1e-9
 """The scale of a mechanism that is private whatever its budget is."""
-_SELDOM = Fraction(1, 2)
-"""Up to this participation, rounds that are answered by chance may certainly be louder."""
 _LARGEST_DETECTION = 2000
 _SMALLEST_DELTA = 1e-11
 LARGEST_CROWD_ROUNDS = 20_000
@@ -91,8 +84,6 @@ class Fading(Mechanism):
     persists = "nothing"
     independent = True
     rounds_alike = False
-    charged_by = "last round"
-    integer_law_is_sharp = False
 
     def __post_init__(self) -> None:
         checks.settle(self, bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS))
@@ -131,23 +122,18 @@ class Fading(Mechanism):
         delta: float,
         power: float = 0.75,
         width: int = 1,
-        participation: Chance = EVERY_ROUND,
         rounds: int | None = None,
     ) -> Self:
         """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
 
-        With a `participation` below 1, each round is answered with that probability only, so reports may be
-        louder. The mechanism's own `eps` is then larger: that of all rounds for ever, if all were answered.
+        With `rounds`, reports may be louder. The mechanism's own `eps` is then larger: that of all rounds for ever.
         """
-        share = checks.chance("participation", participation)
-        if share == 0:
-            raise ValueError("participation must be above 0: nobody would answer")
-        if share == 1 and rounds is None:
+        if rounds is None:
             return cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
-        last = None if rounds is None else checks.integer("rounds", rounds, low=1)
+        last = checks.integer("rounds", rounds, low=1)
         # A faint mechanism checks the parameters, and no scale has to be found for it.
         asked = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=FAINT)
-        scale, own = loudest((asked.bits, asked.width, asked.eps, asked.delta, asked.power), last, share)
+        scale, own = loudest((asked.bits, asked.width, asked.eps, asked.delta, asked.power), last)
         return cls(bits=bits, eps=own, delta=delta, power=power, scale=scale, width=width)
 
     @classmethod
@@ -160,12 +146,11 @@ class Fading(Mechanism):
         eps: float,
         delta: float,
         power: float = 0.75,
-        participation: Chance = EVERY_ROUND,
         share: float = 0.0,
     ) -> Self:
         """The mechanism with the smallest error in its last round whose first rounds a crowd keeps private.
 
-        The observer sees all reports of `people` enrolled people in every round, but not who sent which. The error
+        The observer sees all reports of `people` people in every round, but not who sent which. The error
         is that of a value that this `share` of people holds. Somebody who knows which reports are a person's learns
         far more: the mechanism's own `eps` is that of all rounds for ever, at the same delta.
         """
@@ -177,7 +162,6 @@ class Fading(Mechanism):
             eps=asked.eps,
             delta=asked.delta,
             power=asked.power,
-            participation=taking_part(participation),
             share=checks.probability("share", share),
         )
         alone = all_rounds(asked.bits, width, scale, asked.power, math.inf).gamma(asked.delta).upper
@@ -256,12 +240,7 @@ class Fading(Mechanism):
 
         It is the same for any sequence of values.
         """
-        return self._privacy_by_chance(reports, values, EVERY_ROUND)
-
-    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
-        """Each round may be missing, independently of the others."""
-        last = math.inf if rounds is None else rounds
-        return all_rounds(self.bits, self.width, self.scale, self.power, last, participation)
+        return all_rounds(self.bits, self.width, self.scale, self.power, math.inf if reports is None else reports)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
         """A new report for every round, each with its own noise."""
@@ -274,14 +253,8 @@ class Fading(Mechanism):
         """That of the round's noisy inner product, which grows with the round."""
         return self.base(round).largest_weight()
 
-    def integer_privacy(
-        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw:
-        """The first rounds are composed one by one. A Gaussian shift bounds all later ones."""
-        return _integer_law(self, math.inf if reports is None else reports, participation)
-
-    def _later_shift(self, after: int, last: float, participation: Fraction = EVERY_ROUND) -> float:
-        return later_shift(self.bits, self.width, self.scale, self.power, after, last, participation)
+    def _later_shift(self, after: int, last: float) -> float:
+        return later_shift(self.bits, self.width, self.scale, self.power, after, last)
 
     def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
         """Nobody can tell one person from two, because rounds are independent given the value."""
@@ -362,31 +335,10 @@ class Fading(Mechanism):
 
 @lru_cache(maxsize=64)
 def loudest(
-    parameters: tuple[int, int, float, float, float],
-    rounds: int | None,
-    share: Fraction,
-    differing: Fraction = EVERY_ROUND,
+    parameters: tuple[int, int, float, float, float], rounds: int, share: Fraction = ALWAYS
 ) -> tuple[float, float]:
-    """The largest scale whose first rounds, or all, keep the budget, and eps of all if all were answered.
-
-    An answered round tells two values apart with the probability `differing` only.
-    """
+    """The largest scale whose first rounds keep the budget, and eps of all rounds; `share` as in `all_rounds`."""
     bits, width, eps, delta, power = parameters
-    scale = largest_scale(*parameters, math.inf if rounds is None else rounds, share * differing)
-    if share > _SELDOM:
-        # The bound on seldom answered rounds is a little coarser than that on rounds that are all answered.
-        scale = max(scale, largest_scale(*parameters, math.inf, differing))
-    everything = all_rounds(bits, width, scale, power, math.inf, differing)
+    scale = max(largest_scale(*parameters, last, share) for last in (rounds, math.inf))
+    everything = all_rounds(bits, width, scale, power, math.inf, share)
     return scale, max(eps, rounded(everything.gamma(delta).upper, up=True))
-
-
-@lru_cache(maxsize=16)
-def _integer_law(mechanism: Fading, last: float, participation: Fraction) -> LossLaw:
-    """The law of the first rounds, up to the last. It takes half a second, and a client asks for it repeatedly."""
-    rounds = range(1, int(min(ON_LATTICE, last)) + 1)
-    shift = mechanism._later_shift(ON_LATTICE, last, participation) if last > ON_LATTICE else 0.0
-    absent = (1 - participation, LossLaw.nothing())
-    laws = [mixed([(participation, mechanism.base(round).integer_loss()), absent]) for round in rounds]
-    one_of_two = float(participation) * mechanism._loud.differing() * told(mechanism.width, mechanism.scale)
-    variance = shift**2 + one_of_two * math.fsum(mechanism.eps_report(round) ** 2 for round in rounds)
-    return with_gaussian_tail(laws, shift, variance=variance, loudest=mechanism.scale)

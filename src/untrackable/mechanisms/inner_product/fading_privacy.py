@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
+from untrackable.theory.chance_of_answering import thinned_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
 from untrackable.theory.gaussian_tail import squares, tail_shift
@@ -13,12 +13,12 @@ from untrackable.theory.lattice_rounds import Round, lattice_factor
 
 ONE_BY_ONE = 64
 """Up to this many rounds, privacy is exact: each round is a factor of its own."""
+ALWAYS = Fraction(1)
+"""The probability of different answers if two values always have them."""
 ON_LATTICE = 1024
 """Up to this many rounds, losses are rounded to one lattice. One Gaussian dominates all later rounds."""
 
 _LARGEST_SCALE = 40.0
-_KEPT_BACK = 4e-4
-"""The part of eps that is not spent, so that a client can confirm the rest in whole numbers, which are coarser."""
 _ROUGHLY = 64
 """The number of rounds that a rough answer looks at one by one."""
 _ROUGH_POINTS = 1 << 12
@@ -27,9 +27,9 @@ _ROUGH_POINTS = 1 << 12
 
 @lru_cache(maxsize=4)
 def all_rounds(
-    bits: int, width: int, scale: float, power: float, last: float, share: Fraction = EVERY_ROUND
+    bits: int, width: int, scale: float, power: float, last: float, share: Fraction = ALWAYS
 ) -> Experiment:
-    """Privacy of rounds 1 … last, each answered with probability `share`, for any sequence of values.
+    """Privacy of rounds 1 … last, each of which says anything with probability `share` only, for all values.
 
     It is exact for few rounds. Otherwise the first rounds are one factor on a lattice that dominates them, and a
     Gaussian dominates the others (upper).
@@ -60,11 +60,11 @@ def told(width: int, eps: float) -> float:
 
 
 def later_shift(
-    bits: int, width: int, scale: float, power: float, after: int, last: float, share: Fraction = EVERY_ROUND
+    bits: int, width: int, scale: float, power: float, after: int, last: float, share: Fraction = ALWAYS
 ) -> float:
     """μ of the Gaussian that dominates rounds after+1 … last together.
 
-    A round tells two values apart with the probability η = rρ(p+q): it is answered (r), the values have different
+    A round tells two values apart with the probability η = rρ(p+q): it says anything (r), the values have different
     answers (ρ), and the report has one of them. Then the loss is ±ε. With several bits, p+q is largest in the first
     of these rounds.
     """
@@ -81,10 +81,9 @@ def largest_scale(
     delta: float,
     power: float,
     last: float = math.inf,
-    share: Fraction = EVERY_ROUND,
+    share: Fraction = ALWAYS,
 ) -> float:
     """The largest first-round eps for which rounds 1 … last together are (eps, delta)-private, rounded down."""
-    eps *= 1 - _KEPT_BACK
 
     def spent(scale: float) -> float:
         return all_rounds(bits, width, scale, power, last, share).delta(eps).upper

@@ -1,16 +1,11 @@
 """Report Noisy Inner Product [NV]: a client stores noisy inner products and sends a random one in each round."""
 
-from fractions import Fraction
 from typing import Self
 
 from untrackable.mechanisms.inner_product.budget_solver import Accounting, best_base, checked_base
 from untrackable.mechanisms.inner_product.report_settings import ReportSettings
-from untrackable.mechanisms.interface import Values
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.wrappers.stored import Stored
-from untrackable.theory.chance_of_answering import EVERY_ROUND
-from untrackable.theory.integer_losses import LossLaw
-from untrackable.theory.integer_slots import slot_tracking, slots_of_changing_values, slots_of_one_value
 
 
 class InnerProduct(ReportSettings, Stored):
@@ -43,17 +38,6 @@ class InnerProduct(ReportSettings, Stored):
         """
         base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
-
-    def integer_privacy(
-        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw:
-        """The privacy of the distinct slots drawn. When values change, a slot drawn twice reveals everything."""
-        law = slots_of_one_value if values == "fixed" else slots_of_changing_values
-        return law(self.base.integer_loss(), self.slots, reports)
-
-    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
-        """The probability that both sides have a report from one slot."""
-        return slot_tracking(self.slots, reports)
 
     def __repr__(self) -> str:
         return (

@@ -19,12 +19,9 @@ from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.probabilities import Chance, coin, flip_chance, flip_eps, noise
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
-from untrackable.theory import integer_kept_bit
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.chance_of_answering import EVERY_ROUND
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
-from untrackable.theory.integer_losses import LossLaw
 from untrackable.theory.kept_bit import (
     Coin,
     Noise,
@@ -65,7 +62,6 @@ class Bitwise(Mechanism):
 
     report_bits = 1
     published = "[NV], Bitwise Everlasting Privacy"
-    exchangeable = True
     persists = "the kept bit, seen through the noise of every report"
     capacity = 2
 
@@ -165,30 +161,6 @@ class Bitwise(Mechanism):
         advantage = self.tracking_advantage_upper(reports)
         p, q = [advantage, 1 - advantage, 0.0], [0.0, 1 - advantage, advantage]
         return Experiment([Factor(p, q, [math.inf, 0.0, -math.inf])], certainty="upper")
-
-    def integer_privacy(
-        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw:
-        """The kept bit, or `reports` reports of it. When values change, one randomised response per report."""
-        if values == "any":
-            return integer_kept_bit.privacy_of_changing_values(self._thresholds, reports)
-        return integer_kept_bit.privacy_of_one_value(self._thresholds, reports, step)
-
-    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw:
-        """The worst split. When values change, there are two kept bits as soon as both can be reported twice."""
-        if values > 1 and reports > 3:
-            return integer_kept_bit.tracking_law_of_changing_values(self._thresholds, reports, step)
-        return integer_kept_bit.tracking_law(self._thresholds, reports, step)
-
-    def integer_tracking_delta(self, reports: int, *, values: int, gamma: float) -> float | None:
-        """For one kept bit, delta at this gamma, from all outcomes; else None."""
-        if values > 1 and reports > 3:
-            return None
-        return integer_kept_bit.tracking_delta(self._thresholds, reports, gamma)
-
-    @property
-    def _thresholds(self) -> integer_kept_bit.KeptBit:
-        return integer_kept_bit.KeptBit(self.state_flip.threshold, self.report_flip.threshold)
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """A fresh client keeps a new bit of the other value; the same client applies its flip to it (exact)."""

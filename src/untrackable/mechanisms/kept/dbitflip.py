@@ -279,7 +279,7 @@ class BucketAggregator(PositionCounts):
         span = scale / gap
         rule = partial(sampled_bits_spread, values=m.buckets, sampled=m.sampled, there=there, elsewhere=elsewhere)
         spread = SymmetricSpreads(m.buckets, rule)
-        return Estimate.of_means(frequencies, n, beta, np.sqrt(variance / n), span=span, spread=spread)
+        return Estimate(frequencies, n, beta, np.sqrt(variance / n), span=np.full(m.buckets, span), spread=spread)
 
 
 def _mixed(cases: list[tuple[float, Experiment]]) -> Experiment | Mixture:

@@ -50,7 +50,6 @@ class Permanent(Mechanism):
     """
 
     __slots__ = ()
-    exchangeable = True
     persists = "the kept pattern, seen through the noise of every report"
 
     @property

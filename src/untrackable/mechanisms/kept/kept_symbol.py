@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Aggregator, Estimate, Reports, Scope
+from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray, Reports, Scope
 from untrackable.estimation.spread import Spreads
 from untrackable.estimation.symmetric_spread import SymmetricSpreads, one_symbol_spread
 from untrackable.mechanisms.entropy import Entropy
@@ -25,7 +25,7 @@ from untrackable.mechanisms.probabilities import (
 )
 from untrackable.mechanisms.truthfulness import Kind, Truthfulness
 from untrackable.mechanisms.wrappers.fresh import everything_revealed
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.accuracy import Accuracy, count_interval, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 from untrackable.theory.symbol_factors import (
@@ -56,7 +56,6 @@ class KeptSymbol(Mechanism):
     """
 
     __slots__ = ()
-    exchangeable = True
     persists = "the kept symbol, seen through the noise of every report"
 
     keep: float
@@ -223,17 +222,15 @@ class ShareAggregator(Aggregator):
         frequencies = (self.counts / n - elsewhere) * span
         held = np.clip(frequencies, 0, 1)
         variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
-        radii = [self._radius(n, beta, span, number) for number in (1, values)]
         return Estimate(
             frequencies,
             n,
             beta,
-            np.full(values, radii[0]),
-            np.full(values, radii[1]),
             span * np.sqrt(variance / n),
             span=np.full(values, span),
             chance=None if self._bias else elsewhere,
             reach=self._reach(n) if self._bias else None,
+            radii=self._radii(n) if self._bias else None,
             spread=self._spreads(n, beta),
         )
 
@@ -245,13 +242,27 @@ class ShareAggregator(Aggregator):
     def _reach(self, n: int) -> Callable[[float], float]:
         """The radius of one value, hashing included, for any failure probability."""
         there, elsewhere = self._shares
-        return lambda beta: self._radius(n, beta, 1 / (there - elsewhere), 1)
+        span = 1 / (there - elsewhere)
+        return lambda beta: mean_radius(n, beta / 2, span=span) + self._hashing(beta / 2, 1)
 
-    def _radius(self, n: int, beta: float, span: float, number: int) -> float:
-        if self._bias is None:
-            return mean_radius(n, beta, span=span, statistics=number)
-        noise = mean_radius(n, beta / 2, span=span, statistics=number)
-        return noise + self._bias(beta / 2, number * self.counts.size)
+    def _radii(self, n: int) -> Callable[[float, int], FloatArray]:
+        """Half of beta is for the counts, which invert the law of sums of any indicators, and half for hashing."""
+        there, elsewhere = self._shares
+        span = 1 / (there - elsewhere)
+        shares = (self.counts / n - elsewhere) * span
+
+        def radii(beta: float, number: int) -> FloatArray:
+            level = beta / 2 / number
+            lower, upper = count_interval(
+                self.counts.astype(np.float64), n, level, elsewhere=elsewhere, span=span, sampled=True
+            )
+            found: FloatArray = np.maximum(shares - lower, upper - shares) + self._hashing(beta / 2, number)
+            return found
+
+        return radii
+
+    def _hashing(self, beta: float, number: int) -> float:
+        return 0.0 if self._bias is None else self._bias(beta, number * self.counts.size)
 
     @abstractmethod
     def _tally(self, reports: NDArray[np.uint64]) -> None:

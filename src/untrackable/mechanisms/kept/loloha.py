@@ -313,12 +313,12 @@ class LolohaAggregator(ShareAggregator):
         frequencies: FloatArray = tried.weights @ (self.counts / n)
         held = np.clip(frequencies, 0, 1)
         variance = np.maximum(tried.second @ held - held, 0.0)
-        return Estimate.of_means(
+        return Estimate(
             frequencies,
             n,
             beta,
             np.sqrt(variance / n),
-            span=float(tried.span.max()),
+            span=np.full(frequencies.size, tried.span.max()),
             spread=self._spreads(n, beta),
         )
 

@@ -261,7 +261,7 @@ class RapporAggregator(PositionCounts):
         excess = self.counts - fit.zero * self.cohorts[:, None]
         frequencies = fit.weights @ excess.reshape(-1) / n
         error = np.sqrt(fit.variances(np.clip(frequencies, 0, 1)) / n)
-        return Estimate.of_means(
+        return Estimate(
             frequencies,
             n,
             beta,

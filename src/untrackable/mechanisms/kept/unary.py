@@ -205,7 +205,7 @@ class UnaryAggregator(PositionCounts):
         error = span * np.sqrt(variance / n)
         rule = partial(independent_bits_spread, there=there, elsewhere=elsewhere)
         spread = SymmetricSpreads(m.values, rule)
-        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere, spread=spread)
+        return Estimate(frequencies, n, beta, error, span=np.full(m.values, span), chance=elsewhere, spread=spread)
 
 
 def _step(kind: str, eps: float) -> tuple[float, float]:

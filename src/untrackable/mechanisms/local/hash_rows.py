@@ -196,8 +196,6 @@ class SketchSums(Aggregator):
             frequencies,
             n,
             beta,
-            np.full(held.size, m._radius(n, beta)),
-            np.full(held.size, m._radius(n, beta, held.size)),
             np.sqrt((held * mine + (1 - held) * others) / n + together),
             span=np.full(held.size, m._span()),
             reach=lambda beta: m._radius(n, beta),

@@ -72,13 +72,14 @@ class LevelAggregator(Aggregator):
                 frequencies += part.n / n * estimate.frequencies[positions]
                 variance += (part.n / n * estimate.standard_error[positions]) ** 2
                 span, chance = estimate.span[positions], estimate.chance
-        return Estimate.of_means(
+        return Estimate(
             frequencies,
             n,
             beta,
             np.sqrt(variance),
             span=span,
             chance=chance,
+            mixed=True,  # Some levels of another value may be those of a candidate.
             values=numbers,
             complete=False,
             spread=_NO_SUMS,

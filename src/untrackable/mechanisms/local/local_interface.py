@@ -12,7 +12,6 @@ from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw
 
 
 @runtime_checkable
@@ -81,11 +80,11 @@ class WeightedLocal(Protocol):
 
 
 @runtime_checkable
-class IntegerLocal(Protocol):
-    """A local mechanism that a client can account for in whole numbers, without the full engine."""
+class BoundedLocal(Protocol):
+    """A local mechanism that knows the most that one report reveals, with the standard library alone."""
 
-    def integer_loss(self) -> LossLaw:
-        """The law of the privacy loss of one report: `privacy_factor`, rounded to the safe side."""
+    def largest_loss(self) -> float:
+        """The largest log ratio of probabilities of one report, over all pairs of values (exact, rounded up)."""
 
 
 @runtime_checkable

@@ -21,17 +21,22 @@ from untrackable.mechanisms.entropy import Entropy, independent_vectors, nonzero
 from untrackable.mechanisms.local import multi_bit_reports
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.multi_bit_sums import WideAggregator, WideCandidateAggregator
-from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, noisy_symbol, simulate_noisy_symbols
+from untrackable.mechanisms.probabilities import (
+    Chance,
+    flip_chance,
+    flip_eps,
+    flip_eps_upper,
+    noisy_symbol,
+    simulate_noisy_symbols,
+)
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw, log_ratio
 
 LARGEST_BITS = 256
 LARGEST_SIMULATED_BITS = 63
-_WORD = 1 << 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -144,12 +149,9 @@ class NoisyInnerProduct:
             [differ * truth, differ * other, rest], [differ * other, differ * truth, rest], [eps, -eps, 0.0]
         )
 
-    def integer_loss(self) -> LossLaw:
-        """The loss of one report in whole numbers: p = 1-η for the truth, q = η/(2^w-1) for each other answer."""
-        lie, others, differ = self.flip.threshold, (1 << self.width) - 1, self.differing_exact()
-        truth, other = Fraction(_WORD - lie, _WORD), Fraction(lie, _WORD * others)
-        losses = {1: differ * truth, 0: 1 - differ * (truth + other), -1: differ * other}
-        return LossLaw.of(log_ratio((_WORD - lie) * others, lie), losses)
+    def largest_loss(self) -> float:
+        """ln(p/q) of the truth and any other answer, rounded up."""
+        return flip_eps_upper(self.flip, 1 << self.width)
 
     def differing_exact(self) -> Fraction:
         """The exact ρ."""
@@ -232,9 +234,9 @@ class NoisyInnerProduct:
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error from one report per person. A report counts for a value if it has its true answer."""
-        eps = flip_eps(self.flip, 1 << self.width)
+        eps, there = flip_eps(self.flip, 1 << self.width), self.chances()[0]
         span = (1 << self.width) * inner_product_scale(self.bits, eps, self.width)
-        return Accuracy.of(people, beta, span=span, variance=inner_product_variance(self.bits, eps, self.width))
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=self.answer_for_another(), span=span)
 
     def aggregator(self, scope: Scope) -> InnerProductAggregator | CandidateAggregator:
         """Sums by vector. If there are too many vectors, the reports themselves, to estimate candidates."""

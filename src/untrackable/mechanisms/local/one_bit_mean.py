@@ -11,12 +11,11 @@ from untrackable import checks
 from untrackable.estimation.aggregators import BitAggregator, Estimate, FloatArray, Reports, Scope
 from untrackable.estimation.spread import LinearSpreads, Spread
 from untrackable.mechanisms.entropy import Entropy, below
-from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, flip_eps_upper
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw, log_ratio
 
 MOST_VALUES = 1 << 32
 _WORD = 1 << 64
@@ -79,15 +78,9 @@ class OneBitMean:
         """1: the two ends of the range are always rounded to different bits."""
         return Fraction(1)
 
-    def differing(self) -> float:
-        """1."""
-        return 1.0
-
-    def integer_loss(self) -> LossLaw:
-        """The same law in whole numbers."""
-        lie = self.flip.threshold
-        step = log_ratio(_WORD - lie, lie)
-        return LossLaw.of(step, {1: Fraction(_WORD - lie, _WORD), -1: Fraction(lie, _WORD)})
+    def largest_loss(self) -> float:
+        """ln((1-η)/η), for the two ends of the range, rounded up."""
+        return flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
         """One report sent twice, against two reports that are equal by chance (upper, for all values).
@@ -161,8 +154,6 @@ class MeanAggregator(BitAggregator):
             frequencies,
             n,
             beta,
-            unknown,
-            unknown,
             unknown,
             span=np.broadcast_to(1 / (self._truth - self._lie), frequencies.shape),
             deviation=unknown,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.estimation.aggregators import BitAggregator, FloatArray, Reports, Scope
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, flip_eps_upper
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd_classes import CrowdClasses
@@ -51,6 +51,10 @@ class RandomizedResponse:
         """The loss is ±eps. It is computed from the probabilities that are drawn."""
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps])
+
+    def largest_loss(self) -> float:
+        """ln((1-η)/η), rounded up."""
+        return flip_eps_upper(self.flip)
 
     def crowd_classes(self) -> CrowdClasses:
         """The two reports. Everybody else holds the second value, as there is no third."""

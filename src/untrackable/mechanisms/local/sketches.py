@@ -22,7 +22,7 @@ from untrackable.mechanisms.entropy import Entropy, below
 from untrackable.mechanisms.kept.kept_bits import PositionCounts, unpacked
 from untrackable.mechanisms.local.hash_rows import Sketch, SketchSums
 from untrackable.mechanisms.local.row_spread import RowSums
-from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps
+from untrackable.mechanisms.probabilities import Chance, flip_chance, flip_eps, flip_eps_upper
 from untrackable.theory.factor import Factor
 
 
@@ -84,6 +84,10 @@ class CountMeanSketch(Sketch):
         lie, eps = self.flip.probability, 2 * flip_eps(self.flip)
         p = [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)]
         return Factor(p, [p[1], p[0], p[2]], [eps, -eps, 0.0])
+
+    def largest_loss(self) -> float:
+        """That of two entries that differ, rounded up."""
+        return 2 * flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same row and flips by chance.
@@ -205,6 +209,10 @@ class HadamardSketch(Sketch):
         """
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([(1 - lie) / 2, lie / 2, 0.5], [lie / 2, (1 - lie) / 2, 0.5], [eps, -eps, 0.0])
+
+    def largest_loss(self) -> float:
+        """That of a coordinate that differs, rounded up."""
+        return flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports are equal by chance, row and coordinate too."""

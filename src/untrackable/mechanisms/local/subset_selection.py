@@ -19,13 +19,12 @@ from untrackable.estimation.aggregators import Estimate, FloatArray, Reports, Sc
 from untrackable.estimation.symmetric_spread import SymmetricSpreads, subset_spread
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.kept.kept_bits import PositionCounts
-from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.probabilities import Chance, log_ratio_upper
 from untrackable.mechanisms.subsets import draw_subset, simulate_subsets
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd_classes import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw, log_ratio
 
 LARGEST = 4096
 _WORD = 1 << 64
@@ -105,10 +104,9 @@ class SubsetSelection:
         rest = 0.0 if self.values == 2 else 1 - ours - theirs
         return Factor([ours, theirs, rest], [theirs, ours, rest], [eps, -eps, 0.0])
 
-    def integer_loss(self) -> LossLaw:
-        """The loss of one report in whole numbers, from the integers that are drawn."""
-        ours, theirs = self._one_of_two()
-        return LossLaw.of(log_ratio(*self._odds), {1: ours, 0: 1 - ours - theirs, -1: theirs})
+    def largest_loss(self) -> float:
+        """The log of the odds of a set with the value and of one without it, rounded up."""
+        return log_ratio_upper(*self._odds)
 
     def crowd_classes(self) -> CrowdClasses:
         """Sets with one of the two values, with or without the third."""
@@ -149,8 +147,8 @@ class SubsetSelection:
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error from one report per person. A report counts for all values in its set."""
-        _, elsewhere, span = self._shares()
-        return Accuracy.of(people, beta, span=span, variance=span**2 * elsewhere * (1 - elsewhere))
+        there, elsewhere, span = self._shares()
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere, span=span)
 
     def aggregator(self, scope: Scope) -> "SubsetCounts":
         """Empty counts of the sets that contain each value."""
@@ -202,7 +200,7 @@ class SubsetCounts(PositionCounts):
         m = self._local
         rule = partial(subset_spread, values=m.values, size=m.size, there=there, elsewhere=elsewhere)
         spread = SymmetricSpreads(m.values, rule)
-        return Estimate.of_means(frequencies, n, beta, error, span=span, chance=elsewhere, spread=spread)
+        return Estimate(frequencies, n, beta, error, span=np.full(m.values, span), chance=elsewhere, spread=spread)
 
 
 def best_size(values: int, eps: float) -> int:

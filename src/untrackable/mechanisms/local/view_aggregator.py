@@ -134,17 +134,12 @@ def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> E
     entry = law.entry
     held = np.clip(frequencies, 0, 1)
     error = np.sqrt(np.maximum(0.0, held * entry.held + (1 - held) * entry.free) / n)
-
-    # The errors of the two entries of a bit are the same number.
-    together = 1 if law.bits == 1 else frequencies.size
-    size = frequencies.shape
     return Estimate(
         frequencies,
         n,
         beta,
-        np.broadcast_to(entry.spread.radius(n, beta), size),
-        np.broadcast_to(entry.spread.radius(n, beta, statistics=together), size),
         error,
-        span=np.broadcast_to(entry.span, size),
+        span=np.broadcast_to(entry.span, frequencies.shape),
+        statistics=int(law.bits == 1),  # The errors of the two entries of a bit are the same number.
         spread=ViewSpreads(law),
     )

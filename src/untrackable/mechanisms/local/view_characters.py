@@ -90,7 +90,7 @@ class TableLaw:
         return EntryLaw(
             held=held,
             free=float(square[1:].mean()) - 0.25**self.bits,
-            variance=max(held, float(square[1:].max()) - 0.25**self.bits),
+            elsewhere=float(square[1:].max()) - 0.25**self.bits,
             span=2 * float(largest.sum()),
             largest=float(largest.sum()) + 0.5**self.bits,
         )
@@ -100,26 +100,32 @@ class EntryLaw(NamedTuple):
     """What one report adds to n times the frequency of one entry of a table.
 
     `held` is its variance if the sender's value is in this entry, and `free` if it is in another one, on average
-    over the others (exact; with one bit, all others have the same). `variance` is the largest one, whatever the
-    value (exact). `span` and the `largest` number are upper bounds that hold for every value; with one bit they are
+    over the others (exact; with one bit, all others have the same). `elsewhere` is the largest of those (exact).
+    `span` and the `largest` number are upper bounds that hold for every value; with one bit they are
     exact.
     """
 
     held: float
     free: float
-    variance: float
+    elsewhere: float
     span: float
     largest: float
 
     @property
+    def variance(self) -> float:
+        """The largest variance, whatever the value (exact)."""
+        return max(self.held, self.elsewhere)
+
+    @property
     def spread(self) -> Spread:
         """How far what one report adds may be from its mean."""
-        return Spread.of_term(self.variance, self.span)
+        by_share = (self.held, self.elsewhere, 0.0)
+        return Spread(self.variance, self.span, self.span, by_share=by_share, independent=True)
 
     def with_noise(self, sign: float, bits: int) -> "EntryLaw":
         """The law if one-bit answers that were always true have the mean `sign` instead, in a table of `bits`."""
         rest = 0.5**bits
-        square, span = (self.variance + rest**2) / sign**2, self.span / sign
+        square, span = (self.elsewhere + rest**2) / sign**2, self.span / sign
         return EntryLaw(square - (1 - rest) ** 2, square - rest**2, square - rest**2, span, span / 2 + rest)
 
 

@@ -18,7 +18,6 @@ from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_losses import LossLaw, mixed
 
 
 class ViewReports:
@@ -120,11 +119,9 @@ class ViewReports:
             np.concatenate([factor.loss for factor, _ in found]),
         ).merged()
 
-    def integer_loss(self) -> LossLaw:
-        """The mixture of the laws of all views. Noise of different widths is rounded differently."""
-        laws = [(share * number, base.integer_loss()) for base, share, number in self._grouped()]
-        step = max(law.step for _, law in laws)
-        return mixed([(share, law.on(step)) for share, law in laws]) if len(laws) > 1 else laws[0][1]
+    def largest_loss(self) -> float:
+        """The largest of all views."""
+        return max(base.largest_loss() for base in self.bases)
 
     def repeat_factor(self) -> Factor:
         """One report sent twice is equal for certain. Two reports have the same view and base report by chance."""

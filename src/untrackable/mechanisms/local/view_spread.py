@@ -26,6 +26,10 @@ class ViewSpreads(Spreads):
         padded[: weights.size] = weights
         return self._law.spread(padded)
 
+    def of_each(self) -> Spread:
+        """The same for every entry."""
+        return self._law.entry.spread
+
     def of_first(self, count: int) -> Spread:
         """All of them at once, where the law depends on the level only."""
         levels = _levels(self._law)

@@ -199,8 +199,13 @@ class NumberedAggregator(InnerProductAggregator):
         mean_square = held * gap**2 + (1 - held) * (gap / (values - 1)) ** 2
         span = 2 * scale * usual
         error = scale * np.sqrt((self._local.mean_square_weight() - mean_square) / n)
-        return Estimate.of_means(
-            frequencies, n, beta, error, span=span, spread=SymmetricSpreads(values, self._spread)
+        return Estimate(
+            frequencies,
+            n,
+            beta,
+            error,
+            span=np.full(values, span),
+            spread=SymmetricSpreads(values, self._spread),
         )
 
     def _spread(self, given: WeightCounts) -> Spread:

@@ -1,12 +1,12 @@
 """Sums of `OneChange` reports: the signs of the intervals that make up the rounds so far."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from untrackable.estimation.aggregators import Aggregator, Estimate, FloatArray, Reports, Scope
 from untrackable.estimation.spread import LinearSpreads, Spread
-from untrackable.theory.accuracy import mean_radius
 
 if TYPE_CHECKING:
     from untrackable.mechanisms.others.one_change import OneChange
@@ -41,14 +41,19 @@ class ChangeAggregator(Aggregator):
             )
         one = scale * float(self.sums.sum()) / n
         both = np.ones(2)
-        # The errors of 0 and of 1 are the same, so one radius holds for both at once.
-        radius = mean_radius(n, beta, span=2 * scale) * both
         # The span is for a dishonest client, who may send a sign for every interval.
         span = 2 * scale * len(self._ends) * both
         variance = max(0.0, scale**2 * len(self._ends) / m.levels - min(1.0, max(0.0, one)))
         error = np.sqrt(variance / n) * both
         return Estimate(
-            np.array([1 - one, one]), n, beta, radius, radius, error, span=span, spread=LinearSpreads(self._spread)
+            np.array([1 - one, one]),
+            n,
+            beta,
+            error,
+            span=span,
+            deviation=2 * scale / math.sqrt(n) * both,
+            statistics=1,  # The errors of 0 and of 1 are the same number.
+            spread=LinearSpreads(self._spread),
         )
 
     def _spread(self, weights: FloatArray) -> Spread:

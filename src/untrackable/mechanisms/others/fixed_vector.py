@@ -88,7 +88,6 @@ class QuestionMechanism(LocalWrapper):
     """
 
     __slots__ = ()
-    exchangeable = True
     base: QuestionBase
     noise: BitNoise
 

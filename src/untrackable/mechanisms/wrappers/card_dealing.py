@@ -1,9 +1,7 @@
 """A deck of reports: a client draws one card for each round in advance, and sends each card once."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,20 +14,12 @@ from untrackable.framing import pack_integers, unpack_reports
 from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.interface import After, Charge, Values
+from untrackable.mechanisms.interface import After, Values
 from untrackable.mechanisms.local.local_interface import Local, repeat_certainty
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS, LocalWrapper, local_base
-from untrackable.theory.attendance import answering_once
-from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.integer_crowd import rounds_law
-from untrackable.theory.integer_losses import LossLaw, mixed
-from untrackable.theory.integer_slots import counted_slots
-
-_ROUNDED = 1 + 2.0**-50
-"""A factor for the rounding error of a ratio."""
 
 
 class Hand(NamedTuple):
@@ -68,16 +58,6 @@ class Dealt(LocalWrapper):
         """The round of the last card, unless cards are replayed."""
         return self.slots if self.when_empty == "stop" else None
 
-    @property
-    def charged_by(self) -> Charge:
-        """Every round spends one card. If cards are replayed, a state is charged as a whole."""
-        return "rounds" if self.when_empty == "stop" else "states"
-
-    @property
-    def stored_reports(self) -> int:
-        """The number of cards."""
-        return self.slots
-
     def _payload_bytes(self) -> int:
         return (self.slots + 7) // 8 + self.slots * ((self.report_bits + 7) // 8)
 
@@ -101,24 +81,6 @@ class Dealt(LocalWrapper):
         """
         count = self.slots if reports is None else min(self.slots, reports)
         return Experiment([(self.base.privacy_factor(), count)], certainty=self.base.certainty)
-
-    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
-        """Each card may stay unsent, independently of the others. A replayed deck deals it again in later rounds.
-
-        A replayed deck without a last round sends every card in the end.
-        """
-        replayed = self.when_empty == "replay"
-        if rounds is None and replayed:
-            return self._privacy(None, values)
-        rounds = self.slots if rounds is None else rounds if replayed else min(rounds, self.slots)
-        turns, left = divmod(rounds, self.slots)
-        card = self.base.privacy_factor()
-        factors = [
-            (thinned_factor(card, answering_once(participation, times)), count)
-            for times, count in ((turns + 1, left), (turns, self.slots - left))
-            if times
-        ]
-        return Experiment(factors, certainty=self.base.certainty)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
         """The cards, each of which is sent once. A replay sends them again, and so links them."""
@@ -144,34 +106,6 @@ class Dealt(LocalWrapper):
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """0, unless cards are replayed."""
         return 1.0 if self.when_empty == "replay" and (reports is None or reports > self.slots) else 0.0
-
-    def integer_privacy(
-        self, reports: int | None, *, values: Values, step: float, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw | None:
-        """One law for every card, for all sequences of values. Unless cards are replayed, one may be unsent."""
-        one = self._integer_loss()
-        if one is None:
-            return None
-        if self.when_empty == "stop":
-            one = mixed([(participation, one), (1 - participation, LossLaw.nothing())])
-        return one ** counted_slots(self.slots, reports)
-
-    def integer_crowd(
-        self, *, people: int, reports: int | None = None, participation: Fraction = EVERY_ROUND
-    ) -> LossLaw | None:
-        """One law for every card. No two laws of the base are further apart than the two of its loss."""
-        one = self._integer_loss()
-        if one is None or self.when_empty == "replay" or self.base.certainty != "exact":
-            return None
-        ratio = math.exp(one.pure) * _ROUNDED
-        rounds = counted_slots(self.slots, reports)
-        return rounds_law(ratio, one.delta(0.0), ratio, people, participation, rounds)
-
-    def integer_tracking(self, reports: int, *, values: int, step: float) -> LossLaw | None:
-        """Nothing is revealed while the deck lasts. After that, everything counts as revealed."""
-        if reports <= self.slots:
-            return LossLaw.nothing()
-        return None if self._integer_loss() is None else LossLaw.everything()
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The cards after the change reveal it. A card that a replay puts on both sides reveals it for certain."""

@@ -3,19 +3,16 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from untrackable import checks
-from untrackable.checks import Chance
-from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size, taking_part
+from untrackable.mechanisms.crowd_privacy import crowd_parts, crowd_size
 from untrackable.mechanisms.loudest_in_crowd import loudest_in_crowd
 from untrackable.mechanisms.wrappers.card_dealing import Dealt
 from untrackable.mechanisms.wrappers.local_wrapper import local_base
-from untrackable.theory.chance_of_answering import EVERY_ROUND, thinned_factor
 from untrackable.theory.crowd_rounds import Rounds
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.gaussian import gaussian_shift, largest_parameter
@@ -27,38 +24,29 @@ _FAINT = 1e-4
 _CLOSE = 1e-9
 _FAINTEST, _GUESSED = 1e-9, 1e-3
 """The smallest first guess of eps in a crowd, and its relative precision."""
-_LARGE, _FAR = 2000, 2
-"""With so many reports, a base counts as confirmed if the guess of what is hidden is so many times as loud."""
-_QUIETER, _COUNTED_CLOSE = 0.97, 1e-3
-"""Where the search for what a client confirms begins, relatively, and its precision."""
 
 
-def dealt_for_budget(
-    base: Any, *, slots: int, eps: float, delta: float, participation: Chance = EVERY_ROUND
-) -> Dealt:
+def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Dealt:
     """The deck of this base with the largest eps of a card that keeps all cards together (eps, delta)-private.
 
-    The base's own eps does not count. With a `participation` below 1, each card is sent with that probability only,
-    so cards may be louder. The factor of the two values that are easiest to tell apart is used as it is.
+    The base's own eps does not count. The factor of the two values that are easiest to tell apart is used as it is.
     """
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     delta = checks.open_probability("delta", delta)
-    found = largest_eps(_quiet(base), slots, eps, delta, taking_part(participation))
+    found = largest_eps(_quiet(base), slots, eps, delta)
     return Dealt(with_eps(base, found), slots)
 
 
-def dealt_for_crowd(
-    base: Any, *, slots: int, people: int, eps: float, delta: float, participation: Chance = EVERY_ROUND
-) -> Dealt:
+def dealt_for_crowd(base: Any, *, slots: int, people: int, eps: float, delta: float) -> Dealt:
     """The deck of this base with the largest eps of a card that a crowd keeps (eps, delta)-private.
 
-    The observer sees all reports of `people` enrolled people in every round, but not who sent which. Somebody who
+    The observer sees all reports of `people` people in every round, but not who sent which. Somebody who
     knows which reports are a person's learns far more.
     """
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     delta = checks.open_probability("delta", delta)
-    people, share = crowd_size(people), taking_part(participation)
-    return Dealt(with_eps(base, largest_crowd_eps(_quiet(base), slots, people, eps, delta, share)), slots)
+    found = largest_crowd_eps(_quiet(base), slots, crowd_size(people), eps, delta)
+    return Dealt(with_eps(base, found), slots)
 
 
 def with_eps(base: Any, eps: float) -> Any:
@@ -73,16 +61,14 @@ def _quiet(base: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def largest_eps(base: Any, slots: int, eps: float, delta: float, participation: Fraction) -> float:
+def largest_eps(base: Any, slots: int, eps: float, delta: float) -> float:
     """The largest eps of one report at which all together spend the budget, rounded down."""
 
     def spent(one: float) -> float:
-        factor = with_eps(base, one).privacy_factor()
-        sent = factor if participation == 1 else thinned_factor(factor, participation)
-        return Experiment([(sent, slots)]).delta(eps).upper
+        return Experiment([(with_eps(base, one).privacy_factor(), slots)]).delta(eps).upper
 
     pure = min(math.nextafter(eps / slots, 0), LARGEST_EPS)
-    guess = gaussian_shift(delta, eps) / math.sqrt(slots * _variance(base) * float(participation))
+    guess = gaussian_shift(delta, eps) / math.sqrt(slots * _variance(base))
     found = largest_parameter(
         spent, min(max(pure, guess), LARGEST_EPS), eps=eps, delta=delta, high=LARGEST_EPS, tolerance=_CLOSE
     )
@@ -90,71 +76,25 @@ def largest_eps(base: Any, slots: int, eps: float, delta: float, participation: 
 
 
 @lru_cache(maxsize=256)
-def largest_crowd_eps(
-    base: Any,
-    slots: int,
-    people: int,
-    eps: float,
-    delta: float,
-    participation: Fraction,
-    most: float = LARGEST_CROWD_EPS,
-) -> float:
-    """The largest eps of one report, up to `most`, with which a crowd keeps all rounds private."""
+def largest_crowd_eps(base: Any, slots: int, people: int, eps: float, delta: float) -> float:
+    """The largest eps of one report, up to 20, with which a crowd keeps all rounds private."""
 
     def rounds_of(one: float) -> Rounds:
         return {(crowd_parts(with_eps(base, one)), people): slots}
 
-    guess = guessed_crowd_eps(base, slots, people, eps, delta, participation)
-    found = loudest_in_crowd(rounds_of, guess, eps=eps, delta=delta, participation=participation, most=most)
+    target = gaussian_shift(delta, eps) ** 2 * people / (2 * slots)
+    guess = _guessed(lambda one: crowd_parts(with_eps(base, one)).distance * math.expm1(one), target)
+    found = loudest_in_crowd(rounds_of, guess, eps=eps, delta=delta, most=LARGEST_CROWD_EPS)
     if found == 0:
         raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
     return found
 
 
-@lru_cache(maxsize=256)
-def counted_by_clients(
-    base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
-) -> Any:
-    """The base, or a quieter one, whose deck a client confirms to be private in a crowd, without the full engine.
-
-    Its sums are coarser than the engine's, above all if few rounds are loud, and take long in a large crowd. There
-    they confirmed every base that was tried and is far quieter than a first guess of what the crowd hides, so they
-    are left out then. That is no proof: whoever makes a campaign or answers it checks again.
-    """
-    guess = guessed_crowd_eps(with_eps(base, 1.0), slots, people, eps, delta, participation)
-    if people * participation >= _LARGE and guess >= _FAR * base.eps:
-        return base
-
-    def spent(one: float) -> float:
-        law = Dealt(with_eps(base, one), slots).integer_crowd(people=people, participation=participation)
-        return 0.0 if law is None else law.delta(eps)
-
-    if spent(base.eps) <= delta:
-        return base
-    found = largest_parameter(
-        spent, _QUIETER * base.eps, eps=eps, delta=delta, high=base.eps, tolerance=_COUNTED_CLOSE
-    )
-    if found == 0:
-        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
-    return with_eps(base, found)
-
-
-@lru_cache(maxsize=1024)
-def guessed_crowd_eps(
-    base: Any, slots: int, people: int, eps: float, delta: float, participation: Fraction
-) -> float:
-    """The eps at which all rounds look like a Gaussian that spends the budget, to first order in 1/people.
-
-    The square of its shift is 2·k·d·(e^ε-1)/people, where d is the largest distance of the reports of two values.
-    """
-    target = gaussian_shift(delta, eps) ** 2 * people / (2 * float(participation) * slots)
-    return guessed_loudness(lambda one: crowd_parts(with_eps(base, one)).distance * math.expm1(one), target)
-
-
-def guessed_loudness(loudness: Callable[[float], float], target: float) -> float:
+def _guessed(loudness: Callable[[float], float], target: float) -> float:
     """The eps at which reports are as loud as the target, or else the largest one.
 
-    The loudness of a report is the distance of two values' reports, times e^ε-1.
+    The loudness of a report is d·(e^ε-1), where d is the largest distance of the reports of two values. To first
+    order in 1/people, k rounds together look like a Gaussian, and the square of its shift is 2k/people times that.
     """
 
     def lacking(eps: float) -> float:

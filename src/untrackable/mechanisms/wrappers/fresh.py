@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -15,10 +14,9 @@ from untrackable.mechanisms.checked_values import local_population, per_round
 from untrackable.mechanisms.crowd_privacy import SentRounds
 from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import After, Values
-from untrackable.mechanisms.local.local_interface import Local
+from untrackable.mechanisms.local.local_interface import BoundedLocal, Local
 from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number
 from untrackable.mechanisms.wrappers.local_wrapper import LocalWrapper, local_base
-from untrackable.theory.chance_of_answering import thinned
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 
@@ -40,6 +38,11 @@ class Fresh(LocalWrapper):
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
 
+    @property
+    def loss_of_one_report(self) -> float | None:
+        """That of the base, if it can say."""
+        return self.base.largest_loss() if isinstance(self.base, BoundedLocal) else None
+
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The sum over independent reports."""
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
@@ -59,11 +62,6 @@ class Fresh(LocalWrapper):
         if reports is None:
             return everything_revealed("exact")
         return Experiment([(self.base.privacy_factor(), reports)], certainty=self.base.certainty)
-
-    def _privacy_by_chance(self, rounds: int | None, values: Values, participation: Fraction) -> Experiment:
-        """Each report may be missing, independently of the others."""
-        everything = self._privacy(rounds, values)
-        return everything if rounds is None else thinned(everything, participation)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
         """A new report for every round."""

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import IntegerLocal, Local, TruthfulLocal, WeightedLocal
+from untrackable.mechanisms.local.local_interface import Local, TruthfulLocal, WeightedLocal
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.truthfulness import Truthfulness
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.integer_losses import LossLaw
 
 LARGEST_SLOTS = 1 << 53
 """The largest number of slots. Larger numbers cannot be counted exactly in floating point."""
@@ -63,10 +62,6 @@ class LocalWrapper(Mechanism):
         if isinstance(self.base, NoisyInnerProduct) and self.base.bits == 1:
             return 1
         return min(self.base.values, 1 << (values - 1).bit_length())
-
-    def _integer_loss(self) -> LossLaw | None:
-        """The law of the privacy loss of one report in whole numbers, if the base can compute it."""
-        return self.base.integer_loss() if isinstance(self.base, IntegerLocal) else None
 
     def _words(self) -> int:
         return getattr(self.base, "words", 2)

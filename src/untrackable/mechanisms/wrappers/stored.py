@@ -40,7 +40,6 @@ class Stored(LocalWrapper):
     slots: int
 
     published = "[NV], the general transformation; RNIP is that of the noisy inner product"
-    exchangeable = True
     persists = "every stored report, word for word, whenever it is drawn again"
 
     def __post_init__(self) -> None:
@@ -52,11 +51,6 @@ class Stored(LocalWrapper):
     def follows_changes(self) -> bool:
         """True for several slots: with one value, a slot is sent twice at least as often as with several values."""
         return self.slots > 1
-
-    @property
-    def stored_reports(self) -> int:
-        """The number of slots."""
-        return self.slots
 
     def _payload_bytes(self) -> int:
         return self.slots * ((self.report_bits + 7) // 8)

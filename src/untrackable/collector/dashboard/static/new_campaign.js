@@ -1,4 +1,4 @@
-// Shows plans while somebody changes the form. Without this script, the button "Show plans" does the same.
+// Shows plans while somebody changes the form. Without this script, the button below the form does the same.
 const form = document.getElementById("goals");
 const state = document.getElementById("state");
 const results = document.getElementById("results");
@@ -71,7 +71,7 @@ async function ask() {
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    idle("The plans could not be computed. Press “Show plans” to try again.");
+    idle("This could not be computed. Press the button to try again.");
   }
 }
 
@@ -117,4 +117,4 @@ if (again) { // The preview is still being computed: ask for it again.
   setTimeout(() => form.requestSubmit(again), AGAIN);
 } else if (results.querySelector(".lead")) shown = fields().toString();
 else if (startable()) ask();
-else say("Plans appear while you fill in the form.");
+else say("What you will get appears while you fill in the form.");

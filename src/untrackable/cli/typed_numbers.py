@@ -1,0 +1,53 @@
+"""Numbers as people type them: 1e6, 1,000,000 and 100000 are all numbers."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import click
+
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+
+
+def exact_number(text: str) -> Fraction:
+    """The number that a text is, with or without commas between thousands; ValueError if it is none."""
+    plain = text.strip().replace("_", "")
+    if _GROUPED.fullmatch(plain):
+        plain = plain.replace(",", "")
+    if not _NUMBER.fullmatch(plain):
+        raise ValueError(f"{text!r} is not a number such as 100000, 1e6 or 1,000,000")
+    return Fraction(plain)
+
+
+class Count(click.ParamType):  # type: ignore[type-arg]
+    """A whole number."""
+
+    name = "NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Check it."""
+        if isinstance(value, int):
+            return value
+        try:
+            found = exact_number(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if found.denominator != 1:
+            self.fail(f"{value!r} is not a whole number", param, ctx)
+        return int(found)
+
+
+class Amount(click.ParamType):  # type: ignore[type-arg]
+    """Any number."""
+
+    name = "NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Check it."""
+        try:
+            return float(value) if isinstance(value, (int, float)) else float(exact_number(str(value)))
+        except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
