@@ -190,6 +190,16 @@ def test_a_moment_that_passed_is_not_made_up_for(study: Study) -> None:
     assert study.posts == []
 
 
+def test_without_a_network_at_its_moment_a_report_is_given_up(study: Study) -> None:
+    study.join(study.campaign())
+    study.at_its_moment()
+    study.page.context.set_offline(True)
+    assert study.sent() == "offline"
+    study.page.context.set_offline(False)
+    assert study.sent() == "nothing"
+    assert study.posts == []
+
+
 def test_a_key_that_the_gateway_does_not_have(study: Study) -> None:
     """The next listed key is used for the same report."""
     asked = study.campaign([_lost(study), study.keys[1]])

@@ -139,3 +139,24 @@ def test_days_are_forgotten_after_the_turn(tmp_path: Path) -> None:
         someone.used()
         assert len(server.bodies) == 1
         assert not list((tmp_path / str(number)).glob("*.days"))
+
+
+def test_copies_make_the_same_report_of_the_same_days(tmp_path: Path) -> None:
+    """So that the collector counts them once."""
+    asked = turns_campaign(NoisyInnerProduct(bits=5, eps=1.0), encoding=ACTIVE_DAYS, rounds=2)
+    for number in range(40):
+        clock = Clock()
+        someone = client(tmp_path / str(number), asked, clock)
+        someone.used()
+        state = State.read(someone.folder, asked.id)
+        if state is None or state.ratchet.round != 2:
+            continue
+        clock.late_in(2)
+        with someone.opened(clock.now) as (_, held):
+            assert held is not None
+            made = [someone._up_to_date(held, clock.now).answered(asked, 2).prepared for _ in range(2)]
+            assert made[0] == made[1]
+            later = someone._up_to_date(held, clock.now + 40 * DAY).answered(asked, 2).prepared
+            assert later != made[0]
+        return
+    raise AssertionError("nobody has the second round")

@@ -27,7 +27,7 @@ from untrackable.client.ledger import DONE, Ledger
 from untrackable.client.offered_campaign import read_ledger
 from untrackable.client.round_keys import SIZE, Ratchet
 from untrackable.client.saved_state import State
-from untrackable.errors import CampaignRefused
+from untrackable.errors import CampaignRefused, ClockBehind
 from untrackable.mechanisms.entropy import system
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.protocol.campaign import Campaign
@@ -254,3 +254,43 @@ def test_answering_every_round_has_to_be_allowed(tmp_path: Path) -> None:
 def test_campaigns_of_both_kinds_may_run_at_the_same_time_within_the_budget(tmp_path: Path) -> None:
     client(tmp_path, ASKED, Clock(), eps=2.0).answer(1)
     client(tmp_path, campaign(), Clock(), eps=2.0).answer(1)
+
+
+def test_nothing_tells_when_a_turn_was(tmp_path: Path) -> None:
+    """Neither files that are left, nor a ledger whose state was lost, nor how lives are shown."""
+    clock, server = Clock(), Server()
+    person = joined(tmp_path, clock)
+    turn = turn_of(person)
+    assert "Life(" not in repr(ledger_of(person))
+    clock.late_in(turn)
+    send(person, server, clock)
+    assert {path.name for path in person.folder.path.iterdir()} == {"ledger", "lock"}
+
+    other = joined(tmp_path / "other", clock := Clock())
+    last = turn_of(other)
+    (other.folder.path / f"{ASKED.id}.state").unlink()
+    clock.late_in(last + 1)
+    assert other.due() is None
+    assert ledger_of(other).life(ASKED.id) == DONE
+
+
+def test_a_clock_that_was_wrong_for_a_moment_leads_to_no_second_answer(tmp_path: Path) -> None:
+    """A folder that was backed up then, and is put back after the turn, is known to be old."""
+    clock, server = Clock(), Server()
+    person = joined(tmp_path, clock)
+    place, turn = person.folder.path, turn_of(person)
+    clock.now = START + 1.0
+    person.answer(3)
+    clock.now = 5.0
+    person.answer(1)
+    saved = snapshot(place)
+    clock.late_in(turn)
+    send(person, server, clock)
+    for path in place.iterdir():
+        path.unlink()
+    for path, content in saved.items():
+        path.write_bytes(content)
+        path.chmod(0o600)
+    clock.now = 5.0
+    with pytest.raises(ClockBehind):
+        client(place, ASKED, clock).answer(2)

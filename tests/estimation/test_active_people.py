@@ -73,3 +73,23 @@ def test_what_is_said_of_few_reports_and_of_every_round() -> None:
     assert active_people([7], Turns(rounds=9)).to_json()["certainty"] == "interval: upper, value: unbiased"
     with pytest.raises(ValueError, match="at least one round"):
         active_people([], None)
+
+
+@pytest.mark.parametrize(("people", "fewest"), [(10, 1), (40, 1), (600, 15), (1100, 100)])
+def test_rounds_that_are_withheld_because_they_are_small_do_not_mislead(people: int, fewest: int) -> None:
+    """Everybody is active in all of 12 rounds. Of those shown alone, the mean would be far too large."""
+    turns, beta, trials = Turns(rounds=12), 0.05, 400
+    rng = np.random.default_rng(3)
+    missed = naive = 0
+    for reports in rng.multinomial(people, [1 / 12] * 12, size=trials):
+        shown = [int(m) for m in reports if m >= max(1, fewest)]
+        if not shown:
+            continue
+        found = active_people(shown, turns, beta, missing=12 - len(shown), fewest=fewest)
+        missed += not found.lower <= people <= found.upper
+        alone = active_people(shown, turns, beta)
+        naive += not alone.lower <= people <= alone.upper
+        assert found.lower <= found.value <= found.upper
+    # More than 38 of 400 with a probability of 0.05 each have a probability of 1e-4.
+    assert missed <= 38
+    assert naive > missed or people in (40, 600)

@@ -223,7 +223,7 @@ export class Client {
     const now = this.#options.clock();
     if (roundAt(asked, now) < turn || now < (await sendingTime(asked, state as Turn))) return [ledger, state];
     const body = await report(asked, state as Turn, value!);
-    const made = { campaign: campaign!, turn, sealed: { body, since: null, tries: 0 } };
+    const made = { campaign: campaign!, turn, sealed: { body, since: asked.gateway ? now : null, tries: 0 } };
     ledger.accounts[this.#id].done = true;
     await write(ledger, this.#id, made);
     return [ledger, made];
@@ -248,8 +248,13 @@ export class Client {
   async #attempt(moved: boolean): Promise<Outcome | number> {
     const [{ policy }, state] = await locked("", () => this.#prepared());
     if (!state?.sealed) return "nothing";
-    if (navigator.onLine === false) return "offline";
-    const way = await this.#way(parse(state.campaign), policy!);
+    const asked = parse(state.campaign);
+    if (navigator.onLine === false) {
+      // In a crowd, the report would leave with a later visit.
+      if (asked.gateway) await locked("", async () => this.#end((await read(this.#id))[0]));
+      return "offline";
+    }
+    const way = await this.#way(asked, policy!);
     const { clock } = this.#options;
     const progress = (change: (sealed: Sealed) => Sealed | undefined) =>
       locked("", async () => {

@@ -51,9 +51,14 @@ class Answer(NotebookView):
         return self.encoding is not None and self.encoding.values == 1
 
     def people(self, *, beta: float = 0.05) -> ActivePeople:
-        """How many people were active in a round, on average over the rounds of the best estimate."""
-        rounds = self.rounds.values() if self.pooled is not None else [self.best]
-        return active_people([estimate.n for estimate in rounds], self.question.turns, beta)
+        """How many people were active in a round, on average over the rounds of the best estimate.
+
+        Rounds in between that have no report count, too.
+        """
+        if self.pooled is None:
+            return active_people([self.best.n], self.question.turns, beta)
+        missing = max(self.rounds) - min(self.rounds) + 1 - len(self.rounds)
+        return active_people([each.n for each in self.rounds.values()], self.question.turns, beta, missing=missing)
 
     def label(self, value: Any) -> str:
         """A value's name for people."""

@@ -13,7 +13,13 @@ from untrackable import strict_json
 from untrackable.cli.answer_options import NO_ANSWERS, encoding_of
 from untrackable.cli.bucket_options import bucket_options
 from untrackable.cli.campaign_crowd import check_relay, crowd_options, gateway_of
-from untrackable.cli.campaign_drafts import TURNS_OPTIONS, every_round_draft, planned_draft, turns_draft
+from untrackable.cli.campaign_drafts import (
+    TURNS_OPTIONS,
+    every_round_draft,
+    planned_draft,
+    planned_people,
+    turns_draft,
+)
 from untrackable.cli.campaign_shown import show_campaign, verified_lines, when
 from untrackable.cli.campaign_times import first_moment, round_length
 from untrackable.cli.file_kinds import wrong_kind
@@ -155,6 +161,7 @@ def new(
         )
         if planned is not None:
             draft = planned_draft(planned, encoding)
+            people = people or planned_people(planned)
         elif encoding is None:
             raise ValueError(NO_ANSWERS)
         else:

@@ -166,3 +166,15 @@ def planned_draft(given: str, encoding: Encoding | None) -> CampaignDraft:
 
     found: CampaignDraft = read_json("--plan", given, drafted)
     return found
+
+
+def planned_people(given: str) -> int | None:
+    """The number of people that a plan is for; None if the plan does not say it, or is only its campaign."""
+
+    def counted(document: Any) -> int | None:
+        solved = document.get("solved") if isinstance(document, dict) else None
+        people = solved.get("people") if isinstance(solved, dict) else None
+        return people if isinstance(people, int) else None
+
+    found: int | None = read_json("--plan", given, counted)
+    return found

@@ -29,7 +29,7 @@ _FORGIVEN = 1 + 1e-12
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Life:
     """One state's time in a campaign: it may answer rounds first … last. With turns, that is a single round.
 

@@ -16,7 +16,6 @@ from untrackable.client.relay_choice import through_relay
 from untrackable.client.round_keys import Ratchet
 from untrackable.client.saved_state import PreparedReport, State
 from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
-from untrackable.mechanisms.entropy import system
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 
@@ -138,8 +137,6 @@ class Member:
         with self.posting(patience=_PATIENCE), self.opened(self._now(None)) as (ledger, _):
             if ledger.life(self._id) is not None:
                 self._finish(ledger)
-            for name in (f"{self._id}.sending", f"{self._id}.posting"):
-                self.folder.remove(name)
 
     def _finish(self, ledger: Ledger) -> Ledger:
         """Keep nothing but the ledger's account: the campaign was left, or its turn is over."""
@@ -149,8 +146,9 @@ class Member:
         return finished
 
     def _forget(self) -> None:
-        """Remove the state and the days of use."""
-        for name in (saved_state.name(self._id), active_days.name(self._id)):
+        """Remove the state, the days of use, and the locks, which tell when something was sent."""
+        files = (saved_state.name(self._id), active_days.name(self._id))
+        for name in (*files, f"{self._id}.sending", f"{self._id}.posting"):
             self.folder.remove(name)
 
     def posting(self, **patience: float) -> contextlib.AbstractContextManager[object]:
@@ -175,7 +173,7 @@ class Member:
                     "the state of this campaign is later than the ledger, which was put back: it is not known what "
                     "was spent since, so nothing is answered"
                 )
-            if held is not None and life is not None and self._turn_is_over(life, now):
+            if life is not None and life != DONE and self._turn_is_over(life, now):
                 ledger, held = self._finish(ledger), None
             yield ledger, held
 
@@ -218,7 +216,9 @@ class Member:
         if days is None:
             return held
         value = self.campaign.encoding.encode(days.answer(self.campaign.encoding, active_days.day_of(now)))
-        return held if value == held.value else held.holding(self.campaign, value, system)
+        # Copies of a state make the same bytes: what is fresh about the answer follows from the key.
+        fresh = held.ratchet.entropy(f"days/{value}")
+        return held if value == held.value else held.holding(self.campaign, value, fresh)
 
     def _on(self, life: Life, prepared: PreparedReport, now: float, mine: bytes | None = None) -> bool:
         """Whether a report is of the present round. If it was never tried, the ledger must say so too.
@@ -274,12 +274,12 @@ def opened_ledger(folder: Folder, now: float) -> Iterator[Ledger]:
         ledger = Ledger.read(folder)
         if ledger.folder_mark != lock.folder_mark:
             ledger = _settle(folder, ledger, now)
-        yield replace(ledger, time=max(0, int(now)))
+        yield replace(ledger, time=max(ledger.time, int(now)))
 
 
 def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
     """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
-    ledger = replace(ledger.moved(now), time=max(0, int(now)))
+    ledger = replace(ledger.moved(now), time=max(ledger.time, int(now)))
     for name in ledger.accounts:
         # A damaged state concerns its own campaign only.
         with contextlib.suppress(StateError):

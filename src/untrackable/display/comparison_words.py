@@ -58,7 +58,8 @@ def _turns(comparison: Comparison) -> list[str]:
         f"exist that could be linked (exact). An observer of two places recognises a person among "
         f"{comparison.crowd:,} with probability at most {upper(turn.attended.upper)} (upper), and the standard "
         f"error of one round is {number(turn.standard_error)}, for a share of {share(comparison.share)} (exact). "
-        f"Everybody in every round would have a smaller error of a round {better}."
+        f"A deck that everybody answers in every round would have a smaller error of a round {better}. Mechanisms "
+        "that keep their noise may have a smaller one at any eps, and their reports can be linked."
     ]
 
 

@@ -124,6 +124,8 @@ def ranking(plan: Plan) -> str:
     one, everything = (gap(goals, promise) for promise in (plan.one_round, plan.all_rounds))
     typical = plan.law.share
     if goals.size == 2 and goals.asked is None:
+        if everything > 1:
+            return "Which answer is more frequent cannot be told: all rounds together tell too little."
         half = f"half the people by more than {points(everything / 2)} in all rounds together"
         return f"Which answer is more frequent is certain if its share differs from {half} (upper)."
     told = (
@@ -147,11 +149,12 @@ def observers(plan: Plan) -> list[str]:
     return [
         f"Nobody can follow a person: each sends {reports}, in a round that their device draws in secret. Nobody "
         "has to be trusted for this.",
-        f"The collector alone learns of a person's answer at most eps {upper(eps)}, for ever and with delta 0: no "
-        f"report is more than {odds_factor(eps)} times as likely for one answer as for another{hardly} (exact).",
+        f"The collector alone learns of a person's answer at most eps {upper(eps)}, for ever and with delta 0: "
+        f"nothing that they send is more than {odds_factor(eps)} times as likely for one answer as for "
+        f"another{hardly} (upper).",
         "Relay and collector together learn no more than that. Somebody seen at one place is found among "
         f"{goals.people or 0:,} people seen at another with probability at most {upper(plan.recognition_upper)} "
-        "(upper).",
+        f"(upper{', if no storage is wiped' if goals.wipes else ''}).",
     ]
 
 
@@ -163,10 +166,13 @@ def relay(plan: Plan) -> str:
         return f"{begin} nothing that is proved: rounds may have fewer than two reports."
     if crowd.everybody.upper >= plan.eps_alone:
         return f"{begin} nothing that is proved: rounds have too few reports, at least {crowd.reports:,}."
+    always = ""
+    if crowd.throughout is not None:
+        who = "for people who are active in every round, if others' turns are uniform too"
+        always = f"; {who}, {both_ends(crowd.throughout)}"
     return (
         f"{begin} no error, only the collector's view: among the {crowd.reports:,} reports that a round has at "
-        f"least, eps is {both_ends(crowd.everybody)}; for people who are active in every round, "
-        f"{both_ends(crowd.throughout)}. Both at delta {crowd.delta:g}."
+        f"least, eps is {both_ends(crowd.everybody)}{always}, at delta {crowd.delta:g}."
     )
 
 
@@ -179,9 +185,10 @@ def details(plan: Plan) -> list[str]:
         f"If storage is wiped once in every round, a person answers again and again: eps {_bound(plan.wiped)} at "
         f"delta {WIPED_DELTA:g}. Wiped more often, there is no bound."
     )
+    unwiped = ", if no storage is wiped" if plan.solved.wipes else ""
     told.append(
-        "Somebody seen at one place is certainly nobody who is seen at another: with half of the time at each, "
-        f"that excludes people with advantage {number(plan.exclusion)} (exact), and finds nobody."
+        f"Somebody seen at one place is certainly nobody who is seen at another{unwiped}: with half of the time at "
+        f"each, that excludes people with advantage {number(plan.exclusion)} (exact), and finds nobody."
     )
     if plan.mechanism.shift() is not None:
         told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")

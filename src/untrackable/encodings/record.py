@@ -112,6 +112,10 @@ class Record(Encoding):
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{name}: {error}") from None
 
+    def stands(self, value: int) -> bool:
+        """Whether an encoded value stands for a record."""
+        return all(self._part(value, name) < encoding.values for name, encoding in self._encodings.items())
+
     def decode(self, value: int) -> dict[str, Any]:
         """Each attribute's raw value or label."""
         return {name: encoding.decode(self._part(value, name)) for name, encoding in self._encodings.items()}

@@ -27,8 +27,13 @@ class ActivePeople(NamedTuple):
         return {**self._asdict(), "certainty": certainty}
 
 
-def active_people(reports: Sequence[int], turns: Turns | None, beta: float = 0.05) -> ActivePeople:
+def active_people(
+    reports: Sequence[int], turns: Turns | None, beta: float = 0.05, *, missing: int = 0, fewest: int = 1
+) -> ActivePeople:
     """The people who were active, from the numbers of reports of one round or several.
+
+    Further rounds may be `missing` because they have fewer than `fewest` reports. How many they have decided that,
+    so they count as well: with none at the lower end, and with as many as possible at the upper end.
 
     Of n people who were active in a round, each had their turn in it with probability c = q/k, independently. So
     the reports are binomial, and n is any number for which neither tail at m is at most β/2.
@@ -44,8 +49,11 @@ def active_people(reports: Sequence[int], turns: Turns | None, beta: float = 0.0
     if turns is None or turns.chance == 1:
         return ActivePeople(m / rounds, m / rounds, m / rounds, beta)
     chance = float(turns.chance)
-    lower, upper = _fewest(m, chance, beta / 2), _most(m, chance, beta / 2)
-    return ActivePeople(float(m / turns.chance) / rounds, lower / rounds, upper / rounds, beta)
+    most = m + missing * (fewest - 1)
+    whole = rounds + missing
+    lower, upper = _fewest(m, chance, beta / 2) / whole, _most(most, chance, beta / 2) / whole
+    value = float(m / turns.chance) / (rounds if most > m else whole)
+    return ActivePeople(min(max(value, lower), upper), lower, upper, beta)
 
 
 def _fewest(reports: int, chance: float, level: float) -> int:

@@ -2,8 +2,8 @@
 
 A round has about m = n·q/k reports, each of somebody who was drawn whatever they hold. An estimate of a share p has
 the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), in pooled rounds at most V/m + p(1-p)/m. Its
-interval inverts the law of its count. Radii are of the fewest reports that are likely: in 99 of 100 rounds an
-estimate has no larger one.
+interval inverts the law of its count. Radii are of the fewest reports that are likely (99 of 100 rounds have more),
+for an estimate that equals the stated share.
 """
 
 import math

@@ -36,13 +36,14 @@ class Crowd(NamedTuple):
     """The privacy of all that a person sends, against a collector that does not know who sent which report.
 
     `everybody` is for the crowd of a round with `reports` reports, the fewest that are likely; `throughout` for
-    people who are active in all rounds, whose crowd is everybody who answers in any of them. Both are at `delta`.
+    people who are active in all rounds, whose crowd is everybody who answers in any of them, if others' turns are
+    uniform too; None if wipes are allowed, because a second turn is not uniform. Both are at `delta`.
     """
 
     reports: int
     delta: float
     everybody: Bracket
-    throughout: Bracket
+    throughout: Bracket | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -199,9 +200,14 @@ def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
     def hidden(people: int) -> Bracket:
         found = mechanism.crowd(people=people, reports=1).gamma(delta)
         alone = goals.turns.eps_upper(mechanism.loss_of_one_report or 0.0)
-        return Bracket(min(found.lower, alone), min(times * found.upper, alone))
+        lower = (
+            found.lower if times == 1 else mechanism.crowd(people=people, reports=1).gamma(goals.crowd_delta).lower
+        )
+        return Bracket(min(lower, alone), min(times * found.upper, alone))
 
-    return Crowd(reports, goals.crowd_delta, hidden(reports), hidden(everybody))
+    # After a wipe, the second draw counts only for the rounds to come: it is not uniform over all of them.
+    throughout = None if goals.wipes else hidden(everybody)
+    return Crowd(reports, goals.crowd_delta, hidden(reports), throughout)
 
 
 def chosen_encoding(goals: Goals, salt: bytes) -> Encoding | None:

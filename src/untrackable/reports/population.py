@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.record import Record
 from untrackable.encodings.text_values import from_text
 from untrackable.errors import DecodeError
 from untrackable.estimation.aggregators import FloatArray
@@ -66,17 +67,25 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
     if found := _NAMED.fullmatch(asked):
         if isinstance(encoding, DiscoveredStrings):
             raise ValueError("values must be a CSV file of value,count where strings are to be discovered")
-        size = _size(mechanism, encoding, found[3])
-        weights = np.ones(size)
+        held = _answers(encoding, _size(mechanism, encoding, found[3]))
+        weights = np.ones(held.size)
         if found[2]:
-            weights = np.arange(1.0, size + 1) ** -checks.positive("exponent of zipf", _number(found[2]))
-        return Population(np.arange(size, dtype=np.uint64), weights / weights.sum())
+            weights = np.arange(1.0, held.size + 1) ** -checks.positive("exponent of zipf", _number(found[2]))
+        return Population(held, weights / weights.sum())
     path = Path(asked)
     if not path.is_file():
         raise ValueError(
             f"values must be uniform, zipf:EXPONENT, either with :K, or a CSV file of value,count; got {asked!r}"
         )
     return _counted(path, mechanism, encoding)
+
+
+def _answers(encoding: Encoding | None, size: int) -> NDArray[np.uint64]:
+    """The first values that stand for an answer. Of a record, some stand for none."""
+    numbers = np.arange(size, dtype=np.uint64)
+    if not isinstance(encoding, Record):
+        return numbers
+    return np.array([value for value in numbers.tolist() if encoding.stands(value)], dtype=np.uint64)
 
 
 def _size(mechanism: Mechanism, encoding: Encoding | None, asked: str | None) -> int:

@@ -185,7 +185,9 @@ def several_turns_lower(turns: int, *, overlapping: bool) -> int:
 def survey_variance(
     noise: SupportsFloat, share: SupportsFloat, reports: SupportsFloat, people: SupportsFloat
 ) -> float:
-    """The variance of an estimated share from m reports of n people, who were drawn whatever they hold (exact).
+    """The variance of an estimated share from m reports of n people, who were drawn whatever they hold.
+
+    It is exact for an unlimited number of people; of n people, the second part is larger by a factor n/(n - 1).
 
     V/m + p(1 - p)(1 - m/n)/m, where V (`noise`) is the variance of one report given its value, and p the share. The
     second part is that of every survey. m is n·q/k for one round and n·q for all rounds together. The ways to ask

@@ -11,7 +11,7 @@ from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
 from untrackable.answers.question import CandidatesNeeded, Question
 from untrackable.answers.trend import Trend, trend
 from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.rounds.small_rounds import is_small, small_words
+from untrackable.collector.rounds.small_rounds import fewest_reports, is_small, small_words
 from untrackable.collector.settings import Settings
 from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
@@ -77,7 +77,9 @@ def frequent_values(
     This is refused if a round is not closed or has too few reports.
     """
     reports = [_checked_reports(store, campaign, number, settings) for number in rounds]
-    encoding, people = campaign.encoding, active_people(reports, campaign.turns, beta)
+    encoding, withheld = campaign.encoding, _withheld(store, campaign, settings, rounds)
+    fewest = fewest_reports(campaign, settings)
+    people = active_people(reports, campaign.turns, beta, missing=withheld, fewest=fewest)
     if isinstance(encoding, DiscoveredStrings):
         if candidates:
             raise Refused(
@@ -134,6 +136,20 @@ def rounds_with_enough_reports(store: Store, campaign: Campaign, settings: Setti
         for each in store.rounds(campaign.id)
         if each.reports is not None and not is_small(campaign, each, settings)
     )
+
+
+def _withheld(store: Store, campaign: Campaign, settings: Settings, rounds: Sequence[int]) -> int:
+    """How many rounds are missing among these because they have too few reports, or none.
+
+    If these are all that have enough, those before the first and after the last one are missing, too.
+    """
+    if len(rounds) < 2:
+        return 0
+    ends = (min(rounds), max(rounds))
+    if tuple(rounds) == rounds_with_enough_reports(store, campaign, settings):
+        closed = [each.number for each in store.rounds(campaign.id) if each.reports is not None]
+        ends = (min(closed), max(closed))
+    return ends[1] - ends[0] + 1 - len(rounds)
 
 
 def _checked_reports(store: Store, campaign: Campaign, number: int, settings: Settings) -> int:
