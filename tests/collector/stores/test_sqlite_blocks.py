@@ -1,7 +1,6 @@
 """Large rounds in SQLite: their reports move into blocks, each is there once, and nothing tells when it came."""
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.collector.stores.killed_processes import killed_before
 from tests.collector.stores.test_store import ASKED, ID, ROUND, kept, known, payloads, rows
+from tests.own_sleep import replace_sleep
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.campaign_end import delete_campaign
 from untrackable.collector.rounds.closing import close_round
@@ -180,11 +180,8 @@ def test_a_large_round_is_deleted_in_pieces_and_others_write_in_between(
         return pieces[-1]
 
     monkeypatch.setattr(sqlite_blocks.BlockTables, "delete_some", delete_some)
-    monkeypatch.setattr(
-        time,
-        "sleep",
-        lambda _: store.add({Round(ID, 2): rows(1, 1000 + len(pieces))}),  # between two pieces
-    )
+    # Between two pieces.
+    replace_sleep(monkeypatch, lambda _: store.add({Round(ID, 2): rows(1, 1000 + len(pieces))}))
     store.tidy()
     assert len(pieces) > 15
     assert store.count(Round(ID, 2)) == len(pieces)
