@@ -71,7 +71,7 @@ def test_the_plan_becomes_a_campaign(tmp_path: Path) -> None:
     assert run("campaign", "verify", str(place)).exit_code == 0
     alone = found["promises"]["one_round"]["radius_upper"]
     accurate = json.loads(run("campaign", "new", f"{place}2", "--plan", plan, *FUTURE, "--json").output)
-    assert accurate["accuracy"]["error_upper"] > alone  # It is for 10,000 people, unless another number is given.
+    assert accurate["accuracy"]["error_upper"] == pytest.approx(alone)  # It is for the people of the plan.
 
 
 @pytest.mark.parametrize("eps", ["2", "64"], ids=["quiet", "loud"])

@@ -27,7 +27,11 @@ def test_sixteen_answers_weekly_for_a_year() -> None:
     assert hidden.crowd is not None
     assert hidden.crowd.reports == fewest_likely_reports(100_000, hidden.turns.chance * 19 / 20)
     assert hidden.crowd.everybody.upper == pytest.approx(1, abs=0.1)
+    assert hidden.crowd.throughout is not None
     assert hidden.crowd.throughout.upper == pytest.approx(0.1, abs=0.02)
+    wiped = plan(people=100_000, values=16, rounds=52, eps=4, relay=True, wipes=1)
+    assert wiped.crowd is not None
+    assert wiped.crowd.throughout is None
 
 
 def test_yes_no_for_twelve_rounds() -> None:
