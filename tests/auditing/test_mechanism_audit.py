@@ -239,7 +239,7 @@ def test_one_turn_beside_everybody_in_every_round() -> None:
         "at most 0.002 (upper), and the standard error of one round is 0.01175, for a share of 50 % (exact)"
         in first
     )
-    assert first.endswith("would have a smaller error of a round only from an eps of 7.2 on (upper).")
+    assert "would have a smaller error of a round only from an eps of 7.2 on (upper)." in first
     assert "but people are recognised by attendance, whatever the mechanism: an attack matched" in second
 
 
