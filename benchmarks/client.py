@@ -6,8 +6,7 @@ from functools import partial
 from benchmarks.shared.clocks import command_seconds, timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Campaign, Deck, Fresh, Guarantee, IntegerRange, NoisyInnerProduct
-from untrackable.accounting.client_check import problems
-from untrackable.accounting.verification import verify
+from untrackable.accounting.check import client_problems, verify
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.turns import Turns
 
@@ -23,7 +22,7 @@ COMPARISONS = (CHECKED, STARTED, STARTED_BESIDE_ENGINE)
 _STARTS = {
     "numpy": "import numpy",
     "client": "import untrackable.client.client",
-    "engine": "import untrackable.accounting.verification, scipy.special, scipy.optimize, scipy.sparse",
+    "engine": "import untrackable.accounting.check, scipy.special, scipy.optimize, scipy.sparse",
 }
 
 
@@ -35,7 +34,7 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         )
         deck = Deck.for_budget(bits=6, slots=rounds, eps=1.0, delta=1e-6)
         often = _campaign(deck, Guarantee(eps=1.0, delta=1e-6), rounds)
-        client, found = timed(partial(problems, once))
+        client, found = timed(partial(client_problems, once))
         engine, verdict = timed(partial(verify, often))
         if found or not verdict.holds:
             raise AssertionError("both campaigns keep what they declare")

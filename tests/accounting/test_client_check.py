@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from tests.client.samples import campaign, turns_campaign
-from untrackable.accounting import client_check, verification
-from untrackable.accounting.turn_check import eps_upper
+from untrackable.accounting import check
+from untrackable.accounting.check import eps_upper
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
@@ -34,6 +35,7 @@ BASES = [
     OneBitMean(values=3, eps=1.5),
     SubsetSelection(values=3, eps=1.0),
     Views(bits=2, views=((0,), (1,)), eps=1.0),
+    Divided(sizes=(1, 1), eps=1.5),
 ]
 
 Law = dict[Any, float]
@@ -101,8 +103,8 @@ def test_a_turn_has_the_eps_of_its_report_by_enumeration(base: Local, rounds: in
     assert exact <= found * (1 + 1e-12)
     assert found == pytest.approx(exact, rel=1e-9)
     # Whatever is declared: just enough is confirmed, and less is refused.
-    assert client_check.problems(asked(base, rounds, eps=found)) == ()
-    (problem,) = client_check.problems(asked(base, rounds, eps=found * 0.999))
+    assert check.client_problems(asked(base, rounds, eps=found)) == ()
+    (problem,) = check.client_problems(asked(base, rounds, eps=found * 0.999))
     assert problem.startswith("it declares eps = ")
 
 
@@ -122,7 +124,7 @@ def test_wipes_that_are_allowed_are_within_the_bound_by_enumeration(base: Local,
 @pytest.mark.parametrize("base", BASES, ids=repr)
 def test_the_engine_says_the_same(base: Local) -> None:
     made = asked(base, 5, wipes=1, eps=9.0)
-    verdict = verification.verify(made)
+    verdict = check.verify(made)
     assert verdict.holds
     assert verdict.eps is not None
     assert verdict.eps.upper == eps_upper(made)
@@ -138,10 +140,10 @@ def test_strings_are_answered_in_turns_too() -> None:
     strings = DiscoveredStrings(prefixes=range(1, 4), bucket_bits=8, longest=3, salt=b"s" * 16)
     levelled = Levelled(NoisyInnerProduct(bits=8, eps=1.0), 3)
     made = turns_campaign(levelled, encoding=strings)
-    assert client_check.problems(made) == ()
-    assert verification.verify(made).holds
+    assert check.client_problems(made) == ()
+    assert check.verify(made).holds
     wider = DiscoveredStrings(prefixes=strings.prefixes, bucket_bits=9, longest=3, salt=b"s" * 16)
-    assert "does not take all" in client_check.problems(turns_campaign(levelled, encoding=wider))[0]
+    assert "does not take all" in check.client_problems(turns_campaign(levelled, encoding=wider))[0]
 
 
 def test_values_that_do_not_fit_are_noticed() -> None:
@@ -149,7 +151,7 @@ def test_values_that_do_not_fit_are_noticed() -> None:
         campaign(Deck(bits=1, slots=30, eps_report=0.01), encoding=campaign().encoding),
         turns_campaign(RandomizedResponse(eps=1.0), encoding=campaign().encoding),
     ):
-        assert "does not take all 4 values" in client_check.problems(made)[0]
+        assert "does not take all 4 values" in check.client_problems(made)[0]
 
 
 def test_only_campaigns_with_turns_have_a_closed_form() -> None:
@@ -161,6 +163,6 @@ def test_every_round_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> N
     rappor = Rappor(bloom_bits=8, hashes=1, f=0.9, p=0.5, q=0.6)
     changes = {"values": "fixed", "eps": 10.0, "tracking_delta": 1.0, "encoding": campaign().encoding}
     made = campaign(rappor, **changes)
-    assert client_check.problems(made) == verification.verify(made).problems
-    monkeypatch.setitem(sys.modules, verification.__name__, None)
-    assert "without the full package" in client_check.problems(made)[0]
+    assert check.client_problems(made) == check.verify(made).problems
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    assert "without the full package" in check.client_problems(made)[0]

@@ -9,6 +9,8 @@ from untrackable.auditing.turns_audit import TurnsAudit, audit_turns
 from untrackable.collector.dashboard.campaign_audit import audit_campaign, shown_audit
 from untrackable.display import audit_words
 from untrackable.display.attendance_words import attendance_words
+from untrackable.display.turns_audit_words import verdict
+from untrackable.mechanisms import Present
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns, right_matches
 
@@ -111,3 +113,13 @@ def test_what_pages_say_about_attendance() -> None:
         guarantee=Guarantee(eps=1.2, values="any"),
     )
     assert attendance_words(every)[0].startswith("People answer every round, so nobody is seen at two places")
+
+
+def test_a_campaign_without_a_question_gives_away_that_somebody_was_active() -> None:
+    found = audit_turns(Fresh(Present()), Turns(rounds=12), people=1200)
+    assert found.eps_upper == 0
+    told = " ".join(verdict(found))
+    assert "Reports have no content, so there is no answer to protect" in told
+    assert "somebody was active in its round. That is seen" in told
+    assert found.in_crowd.why == "reports have no content to hide"
+    assert "ratio" not in told

@@ -33,15 +33,15 @@ def turn_of(asked: Campaign, key: bytes) -> int | None:
     return turn if has_one else None
 
 
-def key_of(asked: Campaign, turn: int) -> bytes:
-    """A random key from which this turn follows."""
+def key_of(asked: Campaign, turn: int | None) -> bytes:
+    """A random key from which this turn follows, or none."""
     return next(key for _ in itertools.count() if turn_of(asked, key := os.urandom(32)) == turn)
 
 
 def moment_of(asked: Campaign, key: bytes, turn: int) -> float:
     """The time of sending, in seconds since 1970."""
     position = int.from_bytes(drawn(key, b"moment")(8), "big") / 2**64
-    return asked.begins(turn) + asked.round_seconds * (0.05 + 0.9 * position)
+    return asked.begins(turn + 1) - asked.look_seconds * (0.95 - 0.9 * position)
 
 
 def report_of(asked: Campaign, key: bytes, turn: int, value: int, fresh: bytes) -> bytes:

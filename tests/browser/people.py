@@ -98,8 +98,8 @@ class Asking:
         return next(each.reports or 0 for each in self.store.rounds(campaign.id) if each.number == round)
 
 
-def force(page: Page, campaign: Campaign, turn: int) -> None:
-    """Let the next client draw this turn."""
+def force(page: Page, campaign: Campaign, turn: int | None) -> None:
+    """Let the next client draw this turn, or none."""
     page.evaluate(FORCED, list(key_of(campaign, turn)))
 
 

@@ -10,6 +10,7 @@ from untrackable.encodings.categories import Categories
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.path import Path
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -25,6 +26,8 @@ PAGES = Categories(names=[f"page {i}" for i in range(12)])
 FEATURES = Choices(names=["search", "export", "é"])
 STARTS = Buckets(edges=[0, 50, 200, 1000], above="separate", unit="ms")
 PERCENT = IntegerRange(low=0, high=100)
+SET = Record(attributes={"smokes": Bit(), "share": PERCENT}, tables=[["smokes"], ["share"]])
+MOODS = Path(of=IntegerRange(low=0, high=3), looks=3)
 VISIT = Record(
     attributes={"browser": Categories(names=["Firefox", "Safari"], unknown="other"), "start": STARTS, "new": Bit()},
     tables=[["browser", "start"], ["new"]],

@@ -15,7 +15,7 @@ import pytest
 from tests.browser.built import ask, script
 from tests.browser.questions import in_a_crowd, question
 from tests.oblivious import test_sealing as rfc
-from untrackable.client.sealed_post import UNKNOWN_KEY
+from untrackable.client.sending import UNKNOWN_KEY
 from untrackable.errors import SealingError
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
 from untrackable.oblivious.key_config import KeyConfig, Suite

@@ -15,7 +15,9 @@ from tests.browser.questions import question
 from tests.browser.test_rounds import sent
 from untrackable.collector.http import browser_client
 from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.presence import Presence
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local.present import Present
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
@@ -100,11 +102,12 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     assert "allows 0 turns" in refusal(page, "client.answer('page 3')")
     with pytest.raises(Exception, match="perhaps delta, turns_a_year and relays"):
         asking.load(page, asked, recognition=1)
-    assert page.evaluate(KEPT) == {}
+    assert page.evaluate(KEPT).keys() == {asked.id}
     every_round = asking.ask(replace(asked, turns=None, guarantee=Guarantee(eps=99)))
     asking.load(page, every_round)
     assert "a program with the full package may join it" in refusal(page, "client.answer('page 3')")
-    assert page.evaluate(KEPT) == {}
+    assert page.evaluate(KEPT).keys() == {asked.id, every_round.id}
+    page.evaluate("client.leave()")
     asking.load(page, asked)
     asking.join(asked, page)
     # A second campaign would spend the same again: the ledger is one for all campaigns of the origin.
@@ -125,8 +128,44 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
         page.evaluate("client.leave()")
     asking.load(page, second, eps=17)
     asking.join(second, page)
-    assert set(page.evaluate(KEPT)) == {"ledger", second.id}
+    assert set(page.evaluate(KEPT)) == {"ledger", second.id, at_once.id}
     assert asking.complaints == []
+
+
+def test_refusals_are_remembered(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    """Nothing but the words is kept, and the campaign is fetched again only for another policy of the page."""
+    page = asking.page(context, asked, eps=1.9)
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+
+    def fetched(campaign: str = asked.id) -> int:
+        return sum(url.endswith(f"/campaigns/{campaign}") for url in urls)
+
+    for _ in range(3):
+        assert "the policy allows 1.9" in refusal(page, "client.answer('page 3')")
+        assert "the policy allows 1.9" in refusal(page, "client.used()")
+        asking.load(page, asked, eps=1.9)
+    assert fetched() == 1
+    found = json.loads(page.evaluate(KEPT)[asked.id])
+    assert page.evaluate(KEPT).keys() == {asked.id}
+    assert found.keys() == {"campaign", "refused", "page"}
+    assert found["campaign"] == ""
+    asking.load(page, asked)
+    assert page.evaluate("client.answer('page 3')") == "not yet"
+    assert fetched() == 2
+
+    # Lowering the policy for a while loses nothing.
+    asking.clock.now = asked.begins(2)
+    asking.load(page, asked, eps=1.9)
+    assert "the policy allows 1.9" in refusal(page, "client.answer('page 3')")
+    asking.load(page, asked)
+    force(page, asked, 4)
+    assert page.evaluate("client.answer('page 3')") == "kept"
+    assert json.loads(page.evaluate(KEPT)[asked.id]).keys() == {
+        "campaign",
+        *("life", "key", "fresh", "turn", "value"),
+    }
+    assert fetched() == 2
 
 
 Said = dict[str, Any] | str
@@ -249,6 +288,19 @@ def test_consent(context: BrowserContext, asking: Asking, asked: Campaign) -> No
     assert page.evaluate(f"{ignoring}.answer('page 3')") == "not yet"
 
 
+def test_without_a_turn_only_done_is_kept_however_early(context: BrowserContext, asking: Asking) -> None:
+    asked = asking.ask(question(share="1/10"))
+    page = asking.page(context, asked)
+    for rounds, outcome in ((4, "not yet"), (3, "done")):
+        asking.clock.now = asked.first_round - rounds * asked.round_seconds
+        asking.at(page)
+        force(page, asked, None)
+        assert page.evaluate("client.answer('page 3')") == outcome
+    kept = page.evaluate(KEPT)
+    assert list(kept) == ["ledger"]
+    assert json.loads(kept["ledger"])["accounts"][asked.id]["done"] is True
+
+
 def test_what_is_kept(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
     """First that it was seen, then the turn and the value, then the report, and at the end what was spent."""
     page = asking.page(context, asked)
@@ -346,12 +398,27 @@ def test_days_of_use(context: BrowserContext, asking: Asking) -> None:
         if day:
             found.append(json.loads(page.evaluate(KEPT)[asked.id])["value"])
     assert found == ["2", "3", "4", "4", "4", "4"]
-    assert asked.id + "/days" in page.evaluate(KEPT)
+    assert len(json.loads(page.evaluate(KEPT)[asked.id])["days"]) == 4
     asking.late_in(asked, 60, page)
     assert sent(page) == "accepted"
     assert page.evaluate("client.used()") == "done"
     assert set(page.evaluate(KEPT)) == {"ledger"}
     assert asking.complaints == []
+
+
+def test_a_use_counts_people(context: BrowserContext, asking: Asking) -> None:
+    """Without an answer, and without days."""
+    asked = asking.ask(question(Present(), Presence()))
+    page = asking.page(context, asked)
+    for seconds, outcome in ((asked.round_seconds + 100, "not yet"), (100, "kept")):
+        asking.clock.now = asked.first_round - seconds
+        asking.at(page)
+        force(page, asked, 2)
+        assert page.evaluate("client.used()") == outcome
+        assert "days" not in json.loads(page.evaluate(KEPT)[asked.id])
+    asking.late_in(asked, 2, page)
+    assert sent(page) == "accepted"
+    assert asking.counted(asked, 2) == 1
 
 
 @pytest.mark.parametrize("intact", [True, False])

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from tests.browser.built import SHIPPED, SOURCES, ask, build, script
 from tests.browser.drawn_turns import moment_of, report_of, turn_of
-from tests.browser.questions import BEGIN, FEATURES, PERCENT, STARTS, VISIT, about, question
+from tests.browser.questions import BEGIN, FEATURES, MOODS, PERCENT, SET, STARTS, VISIT, about, question
 from untrackable.auditing.evidence.client_audit import audit_client
 from untrackable.checks import MOST_ROUNDS
 from untrackable.encodings.bit import Bit
@@ -25,9 +25,11 @@ from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.path import Path as AnswerPath
 from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.errors import CampaignError
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.present import Present
@@ -70,7 +72,7 @@ def test_shipped_files_are_those_of_the_sources_and_are_small(tmp_path: Path) ->
     assert "dependencies" not in described
 
 
-@pytest.mark.parametrize("name", ["fresh", "onebitmean", "subsetselection", "views"])
+@pytest.mark.parametrize("name", ["divided", "fresh", "onebitmean", "subsetselection", "views"])
 def test_reports(program: Path, name: str) -> None:
     """From entropy to the same reports, for every base. A deck draws all its cards at once, one for each round."""
     tasks, cases = [], []
@@ -107,6 +109,14 @@ def test_turns_and_the_wire(program: Path) -> None:
         assert expected[2] == turn
     reports = read("wire/reports.json")["reports"]
     assert ask(program, [{"task": "wire", **case} for case in reports]) == [case["bytes"] for case in reports]
+
+
+def test_paths(program: Path) -> None:
+    """What is sent of answers that were given at some times, and when."""
+    cases = read("client/paths.json")
+    assert len(cases) >= 5
+    for case, found in zip(cases, ask(program, [{"task": "path", **case} for case in cases]), strict=True):
+        assert found == [case["path"], pytest.approx(case["sent"], abs=1e-5)]
 
 
 def fits(counts: Sequence[int], clients: int, chances: Sequence[float]) -> bool:
@@ -216,7 +226,7 @@ def encoded(encoding: Encoding, raw: Any) -> int | None:
 
 def test_encodings(program: Path) -> None:
     """The golden vectors, and answers that are refused. Nothing private is in a message."""
-    vectors = read("client/answers.json")
+    vectors = [case for case in read("client/answers.json") if '"type":"path"' not in case["encoding"]]
     tasks: list[dict[str, Any]] = [
         {"task": "encode", "encoding": json.loads(case["encoding"]), "raw": case["answer"]} for case in vectors
     ]
@@ -262,6 +272,9 @@ GOOD = [
     question(Views.prefixes(bits=2, eps=1, width=2), STARTS),
     question(OneBitMean(values=101, eps=1), PERCENT),
     question(SubsetSelection(values=12, eps=1)),
+    question(Divided(sizes=(1, 7), eps=6.0, weights=(2, 3), widths=(1, 3)), SET, eps=6),
+    question(about(MOODS, 1.0), MOODS),
+    question(NoisyInnerProduct(bits=16, eps=4.0, width=2), AnswerPath(of=Bit(), looks=16)),
     question(Present(), Presence()),
 ]
 
@@ -283,7 +296,8 @@ def test_declared_guarantees_are_confirmed_or_refused(program: Path) -> None:
 
 
 def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) -> None:
-    plain_text, choices, record, mean = (text_of(GOOD[i]) for i in (0, 5, 6, 9))
+    plain_text, choices, record, mean, path = (text_of(GOOD[i]) for i in (0, 5, 6, 9, 12))
+    of = '"of":' + canonical(MOODS.of.to_json()).decode()
 
     def replaced(text: str, old: str, new: str) -> str:
         assert old in text
@@ -309,6 +323,12 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             replaced(choices, '"type":"choices"', '"type":"chosen"'),
             replaced(choices, '"names":["search"', '"more":1,"names":["search"'),
             replaced(record, '"type":"buckets"', '"type":"discovered-strings"'),
+            replaced(path, '"looks":3', '"looks":3,"more":1'),
+            *(
+                replaced(path, of, f'"of":{canonical(each.to_json()).decode()}')
+                for each in (MOODS, VISIT, FEATURES, Presence())
+            ),
+            replaced(path, of, '"of":null'),
             *(
                 replaced(mean, ends, f'"high":{high},"low":{low}')
                 for high, low in (("0", "5"), ("-1", "0"), ("3", "3"), ('"3"', "0"), ("3", '"0"'))
@@ -321,6 +341,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             text_of(question(HadamardSketch(eps=1.0, hashes=4, width=64))),
             replaced(choices, '"mechanism":"views"', '"mechanism":"one-bit-mean"'),
             replaced(mean, '"values":101}', '"values":101,"width":1}'),
+            replaced(text_of(GOOD[11]), '"widths"', '"width"'),
         ],
         "does not take all values": [
             text_of(question(NoisyInnerProduct(bits=3, eps=1.0))),
@@ -328,6 +349,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             text_of(question(OneBitMean(values=3, eps=1.0))),
             text_of(question(Present(), Bit())),
             text_of(question(SubsetSelection(values=11, eps=1.0))),
+            replaced(text_of(GOOD[11]), "[1,7]", "[1,6]"),
             replaced(choices, '"é"]', '"é","print"]'),
         ],
         "not valid": [
@@ -345,6 +367,12 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
                 for views in ("[[0],[1],[1]]", "[[0],[1],[3]]", "[[0],[1],[]]", "[[0],[1],[2,1]]", "[[0],[1]]", "2")
             ),
             replaced(choices, '"weights":[1,1,1]', '"weights":[1,0,1]'),
+            *(
+                replaced(path, '"looks":3', f'"looks":{looks}')
+                for looks in (0, 1, 2.5, 9, 1_000_000_000, '"3"', "[3]", "null", "true")
+            ),
+            replaced(path, '"round_seconds":3600', '"round_seconds":3601'),
+            replaced(path, of, '"of":' + canonical(IntegerRange(low=0, high=63).to_json()).decode()),
             replaced(choices, '"width":1', '"width":2'),
             replaced(choices, '"search","export"', '"search","search"'),
             replaced(choices, '"names":["search","export","é"]', '"names":3'),
@@ -353,6 +381,15 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
             replaced(mean, '"values":101', '"values":1'),
             replaced(mean, '"base":{"eps":1', '"base":{"eps":0'),
             replaced(text_of(GOOD[10]), '"size":3', '"size":12'),
+            *(
+                replaced(text_of(GOOD[11]), f'"{name}":{given}', f'"{name}":{wrong}')
+                for name, given, *several in (
+                    ("sizes", "[1,7]", "[8]", "[1,17]", "8", "[0,7]", "[1,7,8]"),
+                    ("weights", "[2,3]", "[2]", "[0,3]", "2", "[2,4294967297]"),
+                    ("widths", "[1,3]", "[2,3]", "[1,8]", "[1]", "[1,0]"),
+                )
+                for wrong in several
+            ),
         ],
     }
     for texts in list(wrong.values())[1:]:

@@ -27,6 +27,18 @@ in every command that has it:
 | `--encoding JSON` | What answers mean, as JSON or the name of a JSON file. |
 """
 _CONCLUSION = """\
+## Answers
+
+`untrackable answer` takes one line, typed without showing it or from standard input, and never as an argument.
+
+| question | the line |
+|---|---|
+| yes or no | `yes`, or whatever the question calls it; or `1` |
+| one of a list | its name; who types may give its number instead |
+| a number | `37`, or with a unit, `1.5s`, if the question has one |
+| several of a list | their names, with commas: `search, export` |
+| a set of questions | each with its name: `smokes=yes, age=old`, all of them, in any order |
+
 ## Mechanisms
 
 A mechanism is written in one way, as arguments of `audit` and `simulate` and as the option `--mechanism` of

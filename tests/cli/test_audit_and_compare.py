@@ -48,7 +48,9 @@ def test_a_campaign_with_turns(tmp_path: Path) -> None:
     """In words, as JSON, as a table, as a page and as a picture."""
     file = tmp_path / "campaign.json"
     file.write_bytes(turns_campaign(wipes=1).to_bytes())
-    result = CliRunner(env={"COLUMNS": "120"}).invoke(main, ["audit", str(file), "--people", "52000"])
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(
+        main, ["audit", str(file), "--people", "52,000", "--crowd", "1e3"]
+    )
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
     assert "Each person answers once, in one of 52 rounds that their device draws in secret." in text
@@ -120,6 +122,11 @@ def test_the_list_names_everything() -> None:
         (["audit", *QUICK, "--rounds", "3"], "rounds must be between 6 and 100000, got 3"),
         (["compare", "--eps", "-2"], "eps must be positive and finite, got -2"),
         (["compare", "--values", "1"], "1 is not in the range"),
+        (["compare", "--people", "0"], "0 is too small: at least 1"),
+        (["audit", *QUICK, "--people", "1e-3"], "'1e-3' is not a whole number"),
+        (["audit", *QUICK, "--crowd", "many"], "'many' is not a number such as 100000, 1e6 or 1,000,000"),
+        (["demo", "--simulated", "1e3"], "1,000 is too small: at least 20,000"),
+        (["simulate", "deck", "--people", "-1", "--out", "x.csv"], "-1 is too small: at least 0"),
         (["compare", "--html", "/nowhere/at/all.html"], "cannot write /nowhere/at/all.html"),
     ],
 )

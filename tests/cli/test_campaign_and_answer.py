@@ -23,9 +23,11 @@ from untrackable import strict_json
 from untrackable.cli import main
 from untrackable.cli.answer import _sleep
 from untrackable.cli.policy import DEFAULTS
-from untrackable.client import http_post
-from untrackable.client.membership import Member
+from untrackable.client import sending
+from untrackable.client.client import Member
+from untrackable.client.folder import Folder
 from untrackable.client.policy import LIMITS
+from untrackable.client.state import State
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.errors import StateError
@@ -565,9 +567,9 @@ def test_who_stays_does_not_send_in_the_second_of_switching_on(
     time.now = on = begins + 86400 * 0.95
     sent: list[float] = []
 
-    def post(address: http_post.Address, body: bytes, ready: http_post.Ready) -> http_post.Reply:
+    def post(address: sending.Address, body: bytes, ready: sending.Ready) -> sending.Reply:
         sent.append(time.now)
-        return http_post.post(address, body, ready)
+        return sending.post(address, body, ready)
 
     monkeypatch.setattr(Member.send, "__kwdefaults__", {**(Member.send.__kwdefaults__ or {}), "post": post})
     stayed = run("send", collector[0], "--folder", folder, "--stay")
@@ -734,9 +736,10 @@ def test_ready_questions(ready: str, words: str, tmp_path: Path) -> None:
         used = run(*given, "--used", "--used-before")
         assert used.exit_code == 0, used.output
         assert "noted; this device answers this campaign once at most" in used.output
-    assert (folder / f"{asked.id}.days").exists() == (folder / f"{asked.id}.state").exists()
+    state = State.read(Folder(folder), asked.id)
+    assert state is None or state.days is not None
     assert run(*given, "--leave").exit_code == 0
-    assert not (folder / f"{asked.id}.days").exists()
+    assert not list(folder.glob("*.state"))
     assert "goes with --used" in run(*given, "--used-before").output
     other = run(
         "campaign", "new", str(tmp_path / "x.json"), "--ready", ready, "--rounds", "3", "--question", "How?"

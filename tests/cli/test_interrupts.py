@@ -39,7 +39,7 @@ for commands in JOBS.values():
         importlib.import_module(f"untrackable.cli.{module}")
 for module in (
     "auditing.comparison auditing.mechanism_audit auditing.evidence.client_audit auditing.evidence.file_audit "
-    "accounting.verification collector.http.server discovery.string_discovery display.notebook_columns "
+    "accounting.check collector.http.server discovery.string_discovery display.notebook_columns "
     "paper.reproduce planning.question_set planning.plans rappor_decode.decode "
     "relay.relay_server reports.csv_format reports.file_answers reports.parquet_format reports.simulation "
     "reports.sums_file kernels.compiled cli.mechanism_argument"
@@ -79,7 +79,7 @@ PROGRESS = "untrackable.cli.remaining_time:RemainingTime.update"
 """Long work calls this as soon as it has begun."""
 WRITING = "os:fsync"
 """What is called when all of a file has been written, but not under its name."""
-VERIFYING = "untrackable.accounting.verification:verify"
+VERIFYING = "untrackable.accounting.check:verify"
 CLIENT = "def make(value):\n    return lambda: value\n"
 NEW = "--question Often? --category no --category yes --rounds 3 --first 2100-01-01 --every-round"
 WORDS = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12)

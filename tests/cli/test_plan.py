@@ -55,7 +55,7 @@ def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch)
         strict=True,
     ):
         assert line.startswith(begin), line
-    assert "would be more accurate from eps 33.38 on" in output
+    assert "would be more accurate from eps 48.16 on" in output
     assert '"wipes": 0' in output
     assert "memoized" not in output
 

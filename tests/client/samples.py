@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from untrackable.client.client import Client
-from untrackable.client.http_post import Address, Ready, Reply
-from untrackable.client.network import Attachment
 from untrackable.client.policy import Policy
+from untrackable.client.sending import Address, Ready, Reply
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.number_ranges import IntegerRange
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -22,8 +21,7 @@ from untrackable.theory.turns import Turns
 
 START = 1_800_000_000
 DAY = 86_400
-HOME, WORK = Attachment("home", certain=True), Attachment("work", certain=True)
-NOWHERE = Attachment("", certain=False)
+HOME, WORK, NOWHERE = "home", "work", ""
 SERVER = "http://127.0.0.1:9"
 
 
@@ -99,7 +97,7 @@ def client(folder: Path, asked: Campaign, clock: Callable[[], float], **limits: 
     return Client(asked, None, policy(pins=(asked.id,), **limits), folder=folder, clock=clock)
 
 
-def send(member: Any, server: Server, clock: Clock, *places: Attachment) -> str:
+def send(member: Any, server: Server, clock: Clock, *places: str) -> str:
     """Send from these places, in turn; the last one for ever after."""
     left = list(places or (HOME,))
     found = member.send(

@@ -1,14 +1,12 @@
 """Days of use on the device: kept privately, counted anew for each report, forgotten on leaving."""
 
-import stat
 from pathlib import Path
 
 import pytest
 
 from tests.client.samples import DAY, START, Clock, Server, campaign, client, send, turns_campaign
-from untrackable.client import active_days
 from untrackable.client.client import Client, members
-from untrackable.client.saved_state import State
+from untrackable.client.state import State, file_name
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION
 from untrackable.encodings.presence import Presence
 from untrackable.errors import CampaignRefused, StateError
@@ -64,21 +62,20 @@ def test_coming_back(tmp_path: Path) -> None:
     assert RETENTION.label(held(old)) == "used before"
 
 
-def test_days_are_private_and_forgotten_on_leaving(tmp_path: Path) -> None:
+def test_at_most_28_days_are_kept_and_forgotten_on_leaving(tmp_path: Path) -> None:
     clock = Clock()
     someone = client(tmp_path / "c", ASKED, clock)
     someone.used()
-    path = tmp_path / "c" / active_days.name(ASKED.id)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for day in range(1, 300):
         clock.now += DAY * (day % 3)
         someone.used()
-    kept = active_days.read(someone.folder, ASKED.id)
-    assert kept is not None
-    assert len(kept.days) == 19
-    assert path.stat().st_size < 500
+    state = State.read(someone.folder, ASKED.id)
+    assert state is not None
+    assert state.days is not None
+    assert len(state.days.days) == 19
+    assert "days" not in repr(state)
     someone.leave()
-    assert not path.exists()
+    assert {path.name for path in (tmp_path / "c").iterdir()} == {"ledger", "lock", "sending"}
 
 
 def test_a_refused_campaign_keeps_no_days(tmp_path: Path) -> None:
@@ -91,15 +88,12 @@ def test_a_refused_campaign_keeps_no_days(tmp_path: Path) -> None:
     fixed = campaign(Deck(bits=5, slots=30, eps_report=0.05), encoding=ACTIVE_DAYS, values="fixed")
     with pytest.raises(CampaignRefused, match="days of use do"):
         client(tmp_path / "e", fixed, Clock()).used()
-    assert not list(tmp_path.glob("*/*.days"))
     assert not list(tmp_path.glob("*/*.state"))
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        {"days": list(range(29)), "first": 1, "newcomer": True, "returned": []},
-        {"days": [1], "first": 1, "newcomer": True, "returned": [3]},
         {"days": [1], "newcomer": True, "returned": []},
         {"days": 5, "first": 1, "newcomer": True, "returned": []},
     ],
@@ -108,20 +102,21 @@ def test_a_file_that_makes_no_sense_is_an_error(content: dict[str, object], tmp_
     clock = Clock()
     someone = client(tmp_path / "c", ASKED, clock)
     someone.used()
-    someone.folder.write(active_days.name(ASKED.id), content)
+    state = someone.folder.read(file_name(ASKED.id), "it")
+    someone.folder.write(file_name(ASKED.id), {**(state or {}), "days": content})
     clock.late_in(1)
     for attempt in (someone.used, someone.report):
-        with pytest.raises(StateError, match="the file of days cannot be understood"):
+        with pytest.raises(StateError, match="the state cannot be understood"):
             attempt()
-    assert someone.folder.read(active_days.name(ASKED.id), "it") == content
 
 
 def test_counting_people_keeps_no_days(tmp_path: Path) -> None:
     asked = turns_campaign(Present(), encoding=Presence(), eps=0.0)
     someone = client(tmp_path / "c", asked, Clock())
     someone.used()
-    assert not list((tmp_path / "c").glob("*.days"))
-    with someone.opened(float(START)) as (ledger, _):
+    with someone.opened(float(START)) as (ledger, held):
+        assert held is not None
+        assert held.days is None
         assert ledger.turns == 1
         assert ledger.spent.eps == 0
 
@@ -138,7 +133,7 @@ def test_days_are_forgotten_after_the_turn(tmp_path: Path) -> None:
         clock.late_in(3)
         someone.used()
         assert len(server.bodies) == 1
-        assert not list((tmp_path / str(number)).glob("*.days"))
+        assert not list((tmp_path / str(number)).glob("*.state"))
 
 
 def test_copies_make_the_same_report_of_the_same_days(tmp_path: Path) -> None:

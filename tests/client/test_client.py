@@ -19,8 +19,8 @@ from tests.client.samples import (
     snapshot,
 )
 from untrackable.client.client import Client, members
-from untrackable.client.saved_state import State
-from untrackable.client.stored_policy import store_policy
+from untrackable.client.ledger import read_ledger
+from untrackable.client.state import State
 from untrackable.errors import CampaignError, CampaignRefused, StateError, ValueChangeRefused
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.fading import Fading
@@ -118,9 +118,9 @@ def test_missed_rounds_are_not_caught_up(tmp_path: Path) -> None:
     assert [round_of(body) for body in server.bodies] == [2, 9]
 
 
-def test_a_lost_state_answers_later_rounds_only(tmp_path: Path) -> None:
+def test_a_lost_state_answers_nothing_more_and_nothing_is_charged_again(tmp_path: Path) -> None:
     clock, server, asked = Clock(), Server(), campaign()
-    someone = client(tmp_path / "c", asked, clock, eps=2.0, delta=2e-6)
+    someone = client(tmp_path / "c", asked, clock)
     someone.answer(2)
     clock.late_in(3)
     send(someone, server, clock)
@@ -130,21 +130,9 @@ def test_a_lost_state_answers_later_rounds_only(tmp_path: Path) -> None:
     someone.answer(1)
     for round in (2, 3, 4):
         clock.late_in(round)
-        send(someone, server, clock)
-    assert [round_of(body) for body in server.bodies] == [3, 4]
-
-
-def test_a_lost_state_is_charged_again_if_anything_was_answered(tmp_path: Path) -> None:
-    clock, asked = Clock(), campaign()
-    someone = client(tmp_path / "c", asked, clock)
-    someone.answer(1)
-    (tmp_path / "c" / f"{asked.id}.state").unlink()
-    someone.answer(1)
-    clock.late_in(1)
-    someone.report()
-    (tmp_path / "c" / f"{asked.id}.state").unlink()
-    with pytest.raises(CampaignRefused, match="all campaigns together"):
-        someone.answer(1)
+        assert send(someone, server, clock) == "NOTHING"
+    assert [round_of(body) for body in server.bodies] == [3]
+    assert read_ledger(tmp_path / "c").spent.eps == 1.0
 
 
 def test_the_same_bytes_in_the_same_round(tmp_path: Path) -> None:
@@ -267,15 +255,16 @@ def test_leaving(tmp_path: Path) -> None:
     someone.leave()
     assert someone.due() is None
     assert members(tmp_path / "c") == []
-    # What was charged stays charged, for others and for coming back.
-    for again in (someone, client(tmp_path / "c", campaign(question="Another?"), clock)):
-        with pytest.raises(CampaignRefused, match="Before this one, eps 0 is left"):
-            again.answer(1)
-    store_policy(tmp_path / "c", policy(eps=2.0, delta=2e-6), clock=clock)
-    client(tmp_path / "c", asked, clock, eps=2.0, delta=2e-6).answer(1)
+    # What was charged stays charged, and nobody comes back.
+    with pytest.raises(CampaignRefused, match="Before this one, eps 0 is left"):
+        client(tmp_path / "c", campaign(question="Another?"), clock).answer(1)
+    someone.answer(1)
+    clock.late_in(2)
+    assert send(someone, server, clock) == "NOTHING"
+    assert len(server.bodies) == 1
 
 
-def test_leaving_that_was_interrupted_does_not_keep_anybody_out(tmp_path: Path) -> None:
+def test_leaving_that_was_interrupted_is_completed(tmp_path: Path) -> None:
     clock, server, asked = Clock(), Server(), campaign()
     someone = client(tmp_path / "c", asked, clock)
     someone.answer(1)
@@ -285,9 +274,7 @@ def test_leaving_that_was_interrupted_does_not_keep_anybody_out(tmp_path: Path) 
     state.write_bytes(kept)
     clock.late_in(1)
     assert send(someone, server, clock) == "NOTHING"
-    someone.answer(1)
-    clock.late_in(2)
-    assert send(someone, server, clock) == "ACCEPTED"
+    assert not state.exists()
 
 
 def test_ten_campaigns_that_ask_the_same_cannot_spend_ten_times_the_budget(tmp_path: Path) -> None:

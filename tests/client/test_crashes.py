@@ -11,17 +11,23 @@ from typing import Any
 import pytest
 
 from tests.client.samples import HOME, SERVER, Clock, campaign, client, nonce_of, round_of, turns_campaign
-from untrackable.client.client import members
-from untrackable.client.http_post import Address, Post, Ready, Reply
-from untrackable.client.ledger import Ledger, Life
-from untrackable.client.private_folder import Folder
+from untrackable.client.client import Member, members
+from untrackable.client.folder import Folder
+from untrackable.client.ledger import Account, Ledger
+from untrackable.client.sending import Address, Post, Ready, Reply
+from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.path import Path as AnswerPath
 from untrackable.errors import CampaignRefused, ClockBehind
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.views import Views
+from untrackable.protocol.campaign import Campaign
 
 KILLED = 9
-STEPS = ("open", "write", "pwrite", "replace", "unlink", "mkdir")
+LEFT = {"ledger", "lock", "sending"}
+"""What is in the folder of somebody who takes part in nothing any more."""
+STEPS = ("open", "write", "ftruncate", "replace", "unlink", "mkdir")
 """What changes files. Killed before or after any other step, as a sync or a lock, a process leaves the same."""
 
 
@@ -70,12 +76,12 @@ def _stepping(step: Callable[[], None], monkeypatch: pytest.MonkeyPatch, *, torn
             def stepped(*given: Any, real: Any = real, name: str = name, **named: Any) -> Any:
                 if name == "open" and not given[1] & (os.O_CREAT | os.O_TRUNC):
                     return real(*given, **named)
-                if name in ("write", "pwrite") and torn:
-                    data, *at = bytes(given[1]), *given[2:]
+                if name == "write" and torn:
+                    data = bytes(given[1])
                     half = len(data) // 2
-                    real(given[0], data[:half], *at)
+                    real(given[0], data[:half])
                     step()
-                    return real(given[0], data[half:], *(start + half for start in at)) + half
+                    return real(given[0], data[half:]) + half
                 step()
                 return real(*given, **named)
 
@@ -111,11 +117,10 @@ def killed_at(
     return code == KILLED
 
 
-def lives_of(folder: Path, campaign_id: str) -> tuple[Life, ...]:
+def account_of(folder: Path, campaign_id: str) -> Account | None:
     opened = Folder(folder)
     with opened.locked():
-        account = Ledger.read(opened).accounts.get(campaign_id)
-    return account.lives if account else ()
+        return Ledger.read(opened).accounts.get(campaign_id)
 
 
 @pytest.mark.slow
@@ -140,9 +145,9 @@ def test_killed_between_every_pair_of_steps(
             # What was sent is in the ledger, whatever happened.
             sent = _bodies(log, asked)
             for body in sent:
-                lives = lives_of(folder, asked.id)
-                assert any(life.first <= round_of(body) <= life.through for life in lives), number
-                assert any(round_of(body) <= life.tried for life in lives), number
+                account = account_of(folder, asked.id)
+                assert account is not None, number
+                assert not account.life or round_of(body) <= account.tried <= account.through, number
             # Somebody starts it again in the same round, and in all later ones.
             clock = Clock()
             for round in (2, 4, 5, 6):
@@ -159,30 +164,40 @@ def test_killed_between_every_pair_of_steps(
                 same = {body for body in bodies if round_of(body) == round}
                 assert len(same) == 1, (number, round)
             assert len({nonce_of(body) for body in bodies}) == len({round_of(body) for body in bodies})
-            lives = lives_of(folder, asked.id)
-            assert all(
-                any(life.answered and life.first <= round_of(body) <= life.through for life in lives)
-                for body in bodies
-            )
+            account = account_of(folder, asked.id)
+            assert account is not None or not bodies
+            if account is not None:
+                assert not account.life or max(map(round_of, bodies), default=0) <= account.through
             answered_later += any(round_of(body) == 6 for body in bodies)
+            if account is not None:
+                Member(asked, folder, clock=clock).leave()
+                assert {path.name for path in folder.iterdir()} == LEFT, number
             shutil.rmtree(folder)
         log.unlink(missing_ok=True)
         if not killed:
             break
         number += 1
-    assert number > 100
+    assert number > 80  # steps that change files
     assert answered_later > number // 2  # most of them live on
 
 
 ONCE = turns_campaign(rounds=1)
+PATH = turns_campaign(
+    Views(bits=4, views=((0, 1, 2, 3),), eps=1.0),
+    rounds=1,
+    encoding=AnswerPath(of=IntegerRange(low=0, high=3), looks=2),
+)
 
 
-def live_once(folder: Path, log: Path, step: Callable[[], None], *, change: bool, leave: bool) -> None:
+def live_once(
+    folder: Path, log: Path, step: Callable[[], None], asked: Campaign, *, change: bool, leave: bool
+) -> None:
     """Join, perhaps change the value, answer in the only round, perhaps leave first; then try to answer again."""
     clock = Clock()
-    someone = client(folder, ONCE, clock)
+    someone = client(folder, asked, clock)
     someone.answer(2)
     if change:
+        clock.now += 200
         someone.answer(3)
     if leave:
         someone.leave()
@@ -196,8 +211,9 @@ def live_once(folder: Path, log: Path, step: Callable[[], None], *, change: bool
 @pytest.mark.slow
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize(("change", "leave"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("asked", [ONCE, PATH], ids=["value", "path"])
 def test_killed_between_every_pair_of_steps_of_a_turn(
-    change: bool, leave: bool, torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: Campaign, change: bool, leave: bool, torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never a second answer, never a state that no ledger lists, and never a charge that is taken back."""
     number, answered = 0, 0
@@ -205,16 +221,16 @@ def test_killed_between_every_pair_of_steps_of_a_turn(
         folder, log = tmp_path / "c", tmp_path / "log"
 
         def run(step: Callable[[], None], folder: Path = folder, log: Path = log) -> None:
-            live_once(folder, log, step, change=change, leave=leave)
+            live_once(folder, log, step, asked, change=change, leave=leave)
 
         killed = killed_at(number, run, monkeypatch, torn)
         if folder.exists():
-            listed = lives_of(folder, ONCE.id)  # This raises if there is a state that no ledger lists.
-            sent = _bodies(log, ONCE)
+            listed = account_of(folder, asked.id)  # This raises if there is a state that no ledger lists.
+            sent = _bodies(log, asked)
             assert listed or not sent, number
             clock = Clock()
             clock.late_in(1)
-            someone = client(folder, ONCE, clock)
+            someone = client(folder, asked, clock)
             for value in (None, 1):
                 if value is not None:
                     with contextlib.suppress(CampaignRefused):  # It was never joined, and is over.
@@ -223,13 +239,14 @@ def test_killed_between_every_pair_of_steps_of_a_turn(
                     member.send(
                         SERVER, post=network(log, lambda: None), look=lambda host, port: HOME, sleep=clock.sleep
                     )
-            bodies = _bodies(log, ONCE)
+            bodies = _bodies(log, asked)
             assert len(set(bodies)) <= 1, number
-            assert bool(lives_of(folder, ONCE.id)) == bool(listed)
+            assert bool(account_of(folder, asked.id)) == bool(listed)
             clock.late_in(2)
-            assert someone.due() is None
+            assert all(member.due() is None for member in members(folder, clock=clock))
             if listed:
-                assert not (folder / f"{ONCE.id}.state").exists()
+                assert {path.name for path in folder.iterdir()} == LEFT, number
+            assert someone.due() is None
             answered += bool(bodies)
             shutil.rmtree(folder)
         log.unlink(missing_ok=True)

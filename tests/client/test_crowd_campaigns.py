@@ -22,16 +22,10 @@ from tests.client.samples import (
     turns_campaign,
 )
 from tests.client.test_sealed_post import Relay, http
-from untrackable.accounting import client_check
-from untrackable.accounting.verification import verify
-from untrackable.client.client import Client, members
-from untrackable.client.delivery import Outcome
-from untrackable.client.ledger import DONE
-from untrackable.client.membership import GRACE, Member, _Outbox
-from untrackable.client.network import Attachment
-from untrackable.client.offered_campaign import read_ledger
-from untrackable.client.send_times import SendTimes
-from untrackable.client.stored_policy import store_policy, stored_policy
+from untrackable.accounting.check import client_problems, verify
+from untrackable.client.client import GRACE, Client, Member, SendTimes, members
+from untrackable.client.ledger import Account, read_ledger, store_policy, stored_policy
+from untrackable.client.sending import Outcome
 from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -68,7 +62,7 @@ def in_crowd(plain: Campaign, **declared: Any) -> Campaign:
 @pytest.mark.parametrize("asked", [crowded(), one_turn()])
 def test_the_engine_confirms_it(asked: Campaign) -> None:
     verdict = verify(asked)
-    assert verdict.problems == client_check.problems(asked) == ()
+    assert verdict.problems == client_problems(asked) == ()
     assert verdict.crowd is not None
     assert 0 < verdict.crowd.upper <= 1e-6
     assert verdict.to_json()["crowd"]["upper"] == verdict.crowd.upper
@@ -95,7 +89,7 @@ def test_a_declaration_is_no_stronger_than_the_truth(bold: Campaign) -> None:
 def test_clients_rely_on_eps_alone_where_people_have_turns(tmp_path: Path) -> None:
     """What a crowd adds is for `campaign verify`. A client joins without the engine, and is charged eps in full."""
     bold = one_turn(eps=0.1)
-    assert client_check.problems(bold) == ()
+    assert client_problems(bold) == ()
     client(tmp_path / "c", bold, Clock(), relays=(RELAY,), **ALONE).answer(1)
     assert read_ledger(tmp_path / "c").spent.eps == 6.0
 
@@ -167,7 +161,7 @@ class Study:
         self.clock.now = due + late
         return due
 
-    def send(self, member: Member | None = None, place: Attachment = HOME, server: str = SERVER) -> str:
+    def send(self, member: Member | None = None, place: str = HOME, server: str = SERVER) -> str:
         sent = (member or self.member).send(
             server, post=Gone(), look=lambda host, port: place, sleep=self.clock.sleep
         )
@@ -256,18 +250,26 @@ def test_a_process_that_stays_lets_missed_moments_go(study: Study) -> None:
     assert set(sent) == {Outcome.ACCEPTED, Outcome.NOTHING}
 
 
-@pytest.mark.parametrize("place", [NOWHERE, Attachment("", certain=True)])
-def test_without_a_network_at_its_moment_a_round_is_let_go(study: Study, place: Attachment) -> None:
+@pytest.mark.parametrize("place", [NOWHERE])
+def test_without_a_network_at_its_moment_a_round_is_let_go(study: Study, place: str) -> None:
     study.at_moment()
-    assert study.send(place=place) == "MISSED"
+    due = study.clock.now
+    assert study.send(place=place) == "OFFLINE"
+    study.clock.now = due + GRACE
     assert study.send() == "NOTHING"
     assert study.relay.seen == []
     assert (study.member.due() or 0) >= START + DAY
 
 
+def killed(member: Client) -> None:
+    """The process ends before its first attempt."""
+    with member._attempt(None) as body:
+        assert body is not None
+
+
 def test_a_report_that_was_never_tried_is_let_go(study: Study) -> None:
     study.at_moment()
-    assert _Outbox(study.member).take() is not None  # and then the process is killed
+    killed(study.member)
     assert study.send() == "NOTHING"
     assert study.relay.seen == []
     assert (study.member.due() or 0) >= START + DAY
@@ -318,16 +320,17 @@ def test_a_turn_goes_through_the_relay_once_and_nothing_is_kept(turn: Study) -> 
         turn.clock.late_in(round)
         assert turn.send() == "NOTHING"
     assert len(turn.relay.seen) == 1
-    assert read_ledger(turn.folder).life(one_turn().id) == DONE
+    assert read_ledger(turn.folder).accounts[one_turn().id] == Account(one_turn().to_bytes())
 
 
 @pytest.mark.parametrize("incident", ["late", "killed", "offline", "left"])
 def test_a_turn_that_misses_its_moment_is_lost(turn: Study, incident: str) -> None:
     turn.at_moment(late=GRACE + 1 if incident == "late" else 0.5)
     if incident == "killed":
-        assert _Outbox(turn.member).take() is not None
+        killed(turn.member)
     elif incident == "offline":
-        assert turn.send(place=NOWHERE) == "MISSED"
+        assert turn.send(place=NOWHERE) == "OFFLINE"
+        turn.clock.now += GRACE
     elif incident == "left":
         turn.member.leave()
     assert turn.send() == "NOTHING"
@@ -336,4 +339,4 @@ def test_a_turn_that_misses_its_moment_is_lost(turn: Study, incident: str) -> No
         turn.clock.late_in(round)
         assert turn.send() == "NOTHING"
     assert turn.relay.seen == []
-    assert read_ledger(turn.folder).life(one_turn().id) == DONE
+    assert read_ledger(turn.folder).accounts[one_turn().id] == Account(one_turn().to_bytes())

@@ -1,5 +1,6 @@
 """Trying again: for a short while, from the same network, the same bytes; then the round is given up."""
 
+import contextlib
 import threading
 from pathlib import Path
 
@@ -17,13 +18,12 @@ from tests.client.samples import (
     campaign,
     client,
     send,
+    turns_campaign,
 )
-from untrackable.client import delivery, network
+from untrackable.client import sending
 from untrackable.client.client import Client
-from untrackable.client.http_post import Address, Ready, Reply
-from untrackable.client.network import Attachment, Look, attached, look
-
-VAGUE = Attachment("10.0.0.7 None", certain=False)
+from untrackable.client.folder import SENDING
+from untrackable.client.sending import Address, Ready, Reply, look
 
 
 def someone(folder: Path) -> tuple[Client, Clock]:
@@ -41,7 +41,7 @@ def test_the_same_bytes_until_they_are_accepted(tmp_path: Path) -> None:
     assert send(made, server, clock) == "ACCEPTED"
     assert len(server.bodies) == 5
     assert len(set(server.bodies)) == 1
-    assert clock.now - began <= delivery.WINDOW
+    assert clock.now - began <= sending.WINDOW
     assert send(made, server, clock) == "NOTHING"
 
 
@@ -63,9 +63,9 @@ def test_attempts_are_bounded_and_the_waits_grow(tmp_path: Path) -> None:
         clock.sleep(seconds)
 
     assert made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep).name == "GIVEN_UP"
-    assert len(server.bodies) == delivery.TRIES
+    assert len(server.bodies) == sending.TRIES
     for tries, wait in enumerate(waits):
-        usual = delivery.FIRST_WAIT * 2**tries
+        usual = sending.FIRST_WAIT * 2**tries
         assert usual / 2 <= wait <= usual * 3 / 2
     assert len(set(waits)) == len(waits)
     assert send(made, server, clock) == "NOTHING"
@@ -80,10 +80,19 @@ def test_no_attempt_after_the_window(tmp_path: Path) -> None:
 
     began = clock.now
     assert made.send(SERVER, post=slow, look=lambda host, port: HOME, sleep=clock.sleep).name == "GIVEN_UP"
-    assert clock.now - began <= delivery.WINDOW + 120
+    assert clock.now - began <= sending.WINDOW + 120
 
 
-@pytest.mark.parametrize(("wanted", "outcome"), [(90.0, "ACCEPTED"), (delivery.WINDOW + 1, "GIVEN_UP")])
+def test_who_slept_beyond_the_window_sends_nothing_again(tmp_path: Path) -> None:
+    """A machine that is suspended between two attempts, in the same network and the same round."""
+    made, clock = someone(tmp_path / "c")
+    server = Server(503)
+    found = made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=lambda seconds: clock.sleep(1800))
+    assert found.name == "GIVEN_UP"
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(("wanted", "outcome"), [(90.0, "ACCEPTED"), (sending.WINDOW + 1, "GIVEN_UP")])
 def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcome: str, tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     replies, began = [Reply(503, wanted), Reply(200)], clock.now
@@ -112,45 +121,11 @@ def test_somebody_who_moves_while_it_is_connecting_sends_nothing_again(tmp_path:
     assert send(made, server, clock, HOME) == "NOTHING"
 
 
-@pytest.mark.parametrize(("then", "outcome"), [(HOME, "GIVEN_UP"), (WORK, "ACCEPTED")])
-def test_what_is_noted_is_the_way_that_it_really_went(then: Attachment, outcome: str, tmp_path: Path) -> None:
+def test_over_another_address_than_was_used_first_nothing_is_sent_again(tmp_path: Path) -> None:
+    """A host of two families: what the server sees is the address of the connection."""
     made, clock = someone(tmp_path / "c")
-    server, places = Server(), [HOME, WORK]
-
-    def post(address: Address, body: bytes, ready: Ready) -> Reply:
-        assert ready("", address.host)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        made.send(SERVER, post=post, look=lambda host, port: places.pop(0), sleep=clock.sleep)
-    clock.now += 60
-    assert send(made, server, clock, then) == outcome
-    assert len(server.bodies) == (outcome == "ACCEPTED")
-
-
-def test_left_while_it_is_connecting(tmp_path: Path) -> None:
-    """Only a note that finds the report is a way out: here the state was moved away meanwhile."""
-    made, clock = someone(tmp_path / "c")
-    server, places = Server(), [HOME, WORK]
-
-    def seen(host: str, port: int) -> Attachment:
-        if len(places) == 1:
-            (tmp_path / "c" / f"{made.campaign.id}.state").unlink(missing_ok=True)
-        return places.pop(0)
-
-    assert made.send(SERVER, post=server, look=seen, sleep=clock.sleep).name == "GIVEN_UP"
-    assert server.bodies == []
-
-
-def test_over_another_address_than_was_tried_first_nothing_is_sent_again(tmp_path: Path) -> None:
-    """A host of two families: what the server sees is the address of the connection, not the one looked at."""
-    made, clock = someone(tmp_path / "c")
-    hosts = {"::7": Attachment("2001:db8::7 None", certain=False, local="2001:db8::7")}
-    hosts["7.7.7.7"] = Attachment("10.0.0.7 None", certain=False, local="10.0.0.7")
-    ways, sent = (
-        [("10.0.0.7", "7.7.7.7"), ("2001:db8::7", "::7"), ("10.0.0.9", "7.7.7.7"), ("10.0.0.7", "7.7.7.7")],
-        [],
-    )
+    ways = [("10.0.0.7", "7.7.7.7"), ("2001:db8::7", "::7"), ("10.0.0.9", "7.7.7.7"), ("10.0.0.7", "7.7.7.7")]
+    sent = []
 
     def post(address: Address, body: bytes, ready: Ready) -> Reply:
         way = ways.pop(0)
@@ -158,48 +133,30 @@ def test_over_another_address_than_was_tried_first_nothing_is_sent_again(tmp_pat
             sent.append(way)
         return Reply(None if ways else 200)
 
-    found = made.send(SERVER, post=post, look=lambda host, port: hosts.get(host, hosts["::7"]), sleep=clock.sleep)
+    found = made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
     assert found.name == "ACCEPTED"
     assert sent == [("10.0.0.7", "7.7.7.7")] * 2
 
 
-def _killed(tmp_path: Path, place: Attachment) -> tuple[Client, Clock, Server]:
-    """A process that ended after its first attempt."""
+@pytest.mark.parametrize("later", [1.0, 60.0, -60.0, sending.WINDOW + 1])
+@pytest.mark.parametrize("place", [HOME, WORK])
+def test_after_the_process_has_ended_nothing_is_sent_again(place: str, later: float, tmp_path: Path) -> None:
+    """Nothing on disk says from which network it went out."""
     made, clock = someone(tmp_path / "c")
-    server = Server()
 
     def post(address: Address, body: bytes, ready: Ready) -> Reply:
-        server.bodies.append(body)
+        assert ready("", address.host)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made.send(SERVER, post=post, look=lambda host, port: place, sleep=clock.sleep)
-    return made, clock, server
-
-
-@pytest.mark.parametrize(
-    ("first", "then", "later", "outcome"),
-    [
-        (HOME, HOME, 60.0, "ACCEPTED"),
-        (HOME, WORK, 60.0, "GIVEN_UP"),
-        (HOME, HOME, delivery.WINDOW + 1, "GIVEN_UP"),
-        (HOME, HOME, -60.0, "GIVEN_UP"),  # the clock went back: how long ago it was is not known
-        (VAGUE, VAGUE, 60.0, "GIVEN_UP"),  # which network it was is not known
-        (HOME, NOWHERE, 60.0, "GIVEN_UP"),
-    ],
-)
-def test_after_a_restart(first: Attachment, then: Attachment, later: float, outcome: str, tmp_path: Path) -> None:
-    made, clock, server = _killed(tmp_path, first)
+        made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
     clock.now += later
-    assert send(made, server, clock, then) == outcome
-    assert len(server.bodies) == (2 if outcome == "ACCEPTED" else 1)
-    assert len(set(server.bodies)) == 1
-    assert send(made, server, clock, first) == "NOTHING"
-
-
-def test_within_one_process_a_vague_network_is_enough(tmp_path: Path) -> None:
-    made, clock = someone(tmp_path / "c")
-    assert send(made, Server(None), clock, VAGUE) == "ACCEPTED"
+    server = Server()
+    assert send(made, server, clock, place) == "NOTHING"
+    assert made.report() is None
+    assert server.bodies == []
+    clock.late_in(2)
+    assert send(made, server, clock, place) == "ACCEPTED"
 
 
 def test_without_a_network_nothing_is_sent_and_the_round_is_kept(tmp_path: Path) -> None:
@@ -219,109 +176,106 @@ def test_a_round_that_ends_meanwhile_is_let_go(tmp_path: Path) -> None:
     assert len(server.bodies) == 1
 
 
-def test_where_this_machine_is() -> None:
-    assert look("127.0.0.1", 9) == Attachment("this machine", certain=True)
-    assert not look("no-such-host.invalid", 9).certain
-    key, digest = HOME.digest() or (b"", b"")
-    assert HOME.matches((key, digest))
-    assert not WORK.matches((key, digest))
-    assert not HOME.matches(None)
-    assert VAGUE.digest() is None
-    assert (HOME.digest() or (b"",))[0] != key
-    assert "home" not in repr(HOME)
-
-
 ROUTES = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
 NEIGHBOURS = "IP HW Flags HWaddr Mask Device\n"
 WLAN = "wlan0 00000000 0101A8C0 0003 0 0 600 00000000 0 0 0\n"
 ROUTER = "192.168.1.1 0x1 0x2 aa:bb:cc:00:11:22 * wlan0\n"
-MINE = {"wlan0": "192.168.1.7", "eth0": "10.0.0.7", "wg0": "10.9.0.2"}
 
 
 @pytest.mark.parametrize(
-    ("local", "routes", "neighbours", "found"),
+    ("routes", "neighbours", "found"),
     [
-        ("192.168.1.7", WLAN, ROUTER, "wlan0 aa:bb:cc:00:11:22"),
-        ("192.168.1.7", WLAN, ROUTER.replace("0x2", "0x0"), None),  # the router has not answered
-        ("192.168.1.7", WLAN, ROUTER.replace("wlan0", "eth0"), None),
-        ("192.168.1.7", WLAN.replace("0003", "0001"), ROUTER, None),  # no router
-        ("192.168.1.7", WLAN.replace(" 600 00000000", " 600 00000080"), ROUTER, None),  # half of the addresses
-        ("192.168.1.7", "wlan0 0001A8C0 0101A8C0 0003 0 0 600 00FFFFFF 0 0 0\n", ROUTER, None),
-        # Through a tunnel, or another interface whose router is not known: the other default route says nothing.
-        ("10.9.0.2", "wg0 00000000 00000000 0001 0 0 0 00000080 0 0 0\n" + WLAN, ROUTER, None),
-        ("10.0.0.7", "eth0 00000000 0100000A 0003 0 0 100 00000000 0 0 0\n" + WLAN, ROUTER, None),
-        ("192.168.1.7", "eth0 00000000 0100000A 0003 0 0 9 00000000\n" + WLAN, ROUTER, "wlan0 aa:bb:cc:00:11:22"),
-        ("192.168.1.7", WLAN + WLAN.replace("0101A8C0", "FE01A8C0").replace(" 600 ", " 50 "), ROUTER, None),
-        ("192.168.1.7", "", ROUTER, None),
-        ("192.168.1.7", "too short\n", ROUTER, None),
+        (WLAN, ROUTER, " wlan0 aa:bb:cc:00:11:22"),
+        (WLAN, ROUTER.replace("00:11:22", "33:44:55"), " wlan0 aa:bb:cc:33:44:55"),
+        (WLAN, ROUTER + ROUTER.replace("1.1 ", "1.9 "), " wlan0 aa:bb:cc:00:11:22"),
+        (WLAN, ROUTER.replace("wlan0", "eth0"), ""),
+        (WLAN.replace("0003", "0001"), ROUTER, ""),  # no router
+        ("wlan0 0001A8C0 00000000 0001 0 0 600 00FFFFFF 0 0 0\n", ROUTER, ""),
+        # Through a tunnel, the router below it says which network this is.
+        ("wg0 00000000 00000000 0001 0 0 0 00000080 0 0 0\n" + WLAN, ROUTER, " wlan0 aa:bb:cc:00:11:22"),
+        ("x\n", ROUTER, ""),
+        (None, ROUTER, ""),
     ],
-)  # fmt: skip
-def test_the_router_tells_networks_apart(
-    local: str, routes: str, neighbours: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+)
+def test_networks_with_the_same_addresses_differ_by_their_routers(
+    routes: str | None, neighbours: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "_ROUTES", tmp_path / "route")
-    monkeypatch.setattr(network, "_NEIGHBOURS", tmp_path / "arp")
-    monkeypatch.setattr(network, "_address_of", MINE.get)
-    monkeypatch.setattr(network, "_local", lambda host, port: local)
-    assert not look("collect.example", 443).certain
-    (tmp_path / "route").write_text(ROUTES + routes)
-    (tmp_path / "arp").write_text(NEIGHBOURS + neighbours)
-    assert look("collect.example", 443) == Attachment(f"{local} {found}", certain=found is not None)
+    monkeypatch.setattr(sending, "_local", lambda host, port: None if ":" in host else "192.168.1.7")
+    for name, content in (("_ROUTES", routes), ("_NEIGHBOURS", neighbours)):
+        monkeypatch.setattr(sending, name, tmp_path / name)
+        if content is not None:
+            (tmp_path / name).write_text((ROUTES if name == "_ROUTES" else NEIGHBOURS) + content)
+    assert look("collect.example", 443) == f"192.168.1.7 -{found}"
 
 
-def test_an_interface_has_an_address() -> None:
-    assert network._address_of("lo") in ("127.0.0.1", None)
-    assert network._address_of("no-such-thing") is None
+def test_a_host_that_cannot_be_reached_has_no_network() -> None:
+    assert look("no-such-host.invalid", 9) == ""
+    assert look("127.0.0.1", 9) == look("localhost", 9) != ""
 
 
-def test_a_proxy_on_this_machine_is_not_where_it_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tor and the like: the same everywhere, so it says nothing; the way to anywhere is looked at instead."""
-
-    def at(place: Attachment) -> Look:
-        return lambda host, port: look(host, port) if host == "127.0.0.1" else place
-
-    direct = attached(at(HOME), "127.0.0.1", 8118, proxied=False)
-    assert direct == Attachment("this machine", certain=True)
-    found = attached(at(HOME), "127.0.0.1", 8118, proxied=True)
-    assert found == Attachment("home", certain=False)
-    assert attached(at(WORK), "127.0.0.1", 8118, proxied=True) != found
-    assert not attached(at(NOWHERE), "127.0.0.1", 8118, proxied=True).description
-    assert attached(at(HOME), "proxy.example", 3128, proxied=True) == HOME
-    # A name that leads to this machine is something that passes reports on.
-    assert attached(at(HOME), "x.example", 443, proxied=False, peer="127.0.0.1") == found
-    assert attached(at(HOME), "x.example", 443, proxied=False, peer="127.0.0.1").local == "127.0.0.1"
-    assert attached(at(HOME), "localhost", 443, proxied=False, peer="127.0.0.1") == direct
-    monkeypatch.setattr(network, "_local", lambda host, port: "127.0.0.1" if host == "x.example" else None)
-    assert not look("x.example", 443).certain
-    monkeypatch.setattr(network, "_local", lambda host, port: "127.0.0.1")
-    assert look("x.example", 443) == Attachment("", certain=False)
-
-
-def test_behind_a_proxy_on_this_machine_another_network_lets_the_round_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_reached_through_this_machine_goes_out_of_the_network_that_it_is_in(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:8118")
-    monkeypatch.delenv("no_proxy", raising=False)
-    made, clock = someone(tmp_path / "c")
-    server, place = Server(None, None), [HOME, HOME, WORK]
-
-    def seen(host: str, port: int) -> Attachment:
-        return look(host, port) if host == "127.0.0.1" else place.pop(0)
-
-    assert made.send("https://collect.example", post=server, look=seen, sleep=clock.sleep).name == "GIVEN_UP"
-    assert len(server.bodies) == 1
+    """A proxy on this machine, as that of Tor, is the same everywhere. The default route is not."""
+    found = []
+    for outward in ("192.168.1.7", "10.0.0.7"):
+        monkeypatch.setattr(sending, "_local", lambda host, port, o=outward: "127.0.0.1" if host == "proxy" else o)
+        found.append(look("proxy", 8118))
+    assert found[0] != found[1]
 
 
 def test_nothing_is_sent_once_somebody_has_left(tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
     server = Server()
 
-    def leaving(host: str, port: int) -> Attachment:
+    def leaving(host: str, port: int) -> str:
         made.leave()
         return HOME
 
     assert made.send(SERVER, post=server, look=leaving, sleep=clock.sleep).name == "NOTHING"
     assert server.bodies == []
+
+
+def test_who_finds_another_process_sending_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, clock = someone(tmp_path / "c")
+    monkeypatch.setattr("untrackable.client.client._PATIENCE", 0.05)
+    server = Server()
+    with made.folder.held(SENDING):
+        assert send(made, server, clock) == "NOTHING"
+    assert send(made, server, clock) == "ACCEPTED"
+    assert len(server.bodies) == 1
+
+
+def test_who_finds_another_process_sending_when_trying_again_gives_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = someone(tmp_path / "c")
+    monkeypatch.setattr("untrackable.client.client._PATIENCE", 0.05)
+    server = Server(503)
+    with contextlib.ExitStack() as held:
+
+        def sleep(seconds: float) -> None:
+            held.enter_context(made.folder.held(SENDING))
+
+        found = made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep)
+    assert found.name == "GIVEN_UP"
+    assert len(server.bodies) == 1
+
+
+def test_a_report_that_is_made_meanwhile_is_kept(tmp_path: Path) -> None:
+    """The round ends while its report is sent, and another process makes the next one."""
+    made, clock = someone(tmp_path / "c")
+    later: list[bytes | None] = []
+
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        clock.late_in(2)
+        later.append(made.report())
+        return Reply(200)
+
+    assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == "ACCEPTED"
+    server = Server()
+    assert send(made, server, clock) == "ACCEPTED"
+    assert server.bodies == later
 
 
 def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
@@ -341,6 +295,28 @@ def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
     assert not left.is_alive()
 
 
+def test_leaving_waits_also_if_the_round_ends_meanwhile(tmp_path: Path) -> None:
+    """Another look at the folder finds the turn over then, and removes what was kept for it."""
+    clock, asked = Clock(), turns_campaign(rounds=1)
+    made = client(tmp_path / "c", asked, clock)
+    made.answer(2)
+    clock.late_in(1)
+    left, steps = threading.Thread(target=made.leave), []
+
+    def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        clock.late_in(2)
+        assert made.due() is None
+        left.start()
+        left.join(timeout=0.3)
+        steps.append(left.is_alive())
+        return Reply(200)
+
+    assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == "ACCEPTED"
+    left.join(30)
+    assert steps == [True]
+    assert not left.is_alive()
+
+
 def test_who_wakes_up_in_the_next_round_elsewhere_sends_that_one(tmp_path: Path) -> None:
     """A lid closed at home between two attempts, and opened at work: the next round has nothing to do with it."""
     made, clock = someone(tmp_path / "c")
@@ -350,20 +326,21 @@ def test_who_wakes_up_in_the_next_round_elsewhere_sends_that_one(tmp_path: Path)
         clock.now, place[0] = START + 2 * DAY - 60, WORK
 
     found = made.send(SERVER, post=server, look=lambda host, port: place[0], sleep=sleep)
-    assert found.name == "ACCEPTED"
+    assert found.name == "GIVEN_UP"
+    assert send(made, server, clock, WORK) == "ACCEPTED"
     assert len(set(server.bodies)) == 2
 
 
 def test_what_never_went_out_may_go_out_from_anywhere(tmp_path: Path) -> None:
-    """Connections that fail show nobody anything: the router is known only after the first, or it is another."""
+    """Connections that fail show nobody the report."""
     made, clock = someone(tmp_path / "c")
-    server, places = Server(), [VAGUE, HOME, WORK, WORK, WORK]
+    server, places = Server(), [HOME, WORK, WORK, WORK, WORK]
     connected = iter([False, False, True])
 
     def post(address: Address, body: bytes, ready: Ready) -> Reply:
         return server(address, body, ready) if next(connected) else Reply(None)
 
-    def look(host: str, port: int) -> Attachment:
+    def look(host: str, port: int) -> str:
         return places.pop(0)
 
     assert made.send(SERVER, post=post, look=look, sleep=clock.sleep).name == "ACCEPTED"

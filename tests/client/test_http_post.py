@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.samples import Clock, campaign, client
-from untrackable.client.http_post import Address, Reply, post
+from untrackable.client.sending import Address, Reply, post
 
 ID = "ab" * 32
 BODY = bytes(range(24))

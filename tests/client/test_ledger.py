@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.client.samples import DAY, START, Clock, Server, campaign, client, policy, send, turns_campaign
-from untrackable.client.ledger import DONE, Account, Ledger, Life, Spent
-from untrackable.client.offered_campaign import read_ledger
+from untrackable.client.ledger import Ledger, Spent, read_ledger
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.mechanisms.kept.bitwise import Bitwise
@@ -25,7 +24,7 @@ BIT = campaign(Bitwise(eps_state=0.4, eps_report=0.3), eps=0.25, values="fixed",
 def ledger(*asked: Campaign) -> Ledger:
     found = Ledger()
     for one in asked:
-        found = found.joined(one, DONE if one.turns else Life("name", 1, one.rounds, 0))
+        found = found.joined(one)
     return found
 
 
@@ -67,13 +66,6 @@ def test_tracking_adds_up(limits: dict[str, float]) -> None:
     twice.check(policy(gamma=1.0, tracking_delta=0.2, delta=1e-5))
     with pytest.raises(CampaignRefused, match="too easy to track"):
         twice.check(policy(gamma=0.99, tracking_delta=0.2, delta=1e-5))
-
-
-def test_every_life_that_answered_is_charged() -> None:
-    lives = (Life("a", 1, 12, 12), Life("b", 13, 20, 15), Life("c", 21, 30, 20))
-    assert Account(DECK.to_bytes(), lives).spent.eps == 1.5
-    unused = (Life("a", 1, 0, 0), Life("b", 13, 20, 12))
-    assert Account(DECK.to_bytes(), unused).spent.eps == 0.5
 
 
 def test_the_refusal_says_what_is_missing_and_what_would_change_it() -> None:
@@ -148,19 +140,19 @@ def test_nothing_is_given_back(incident: str, tmp_path: Path) -> None:
     assert read_ledger(folder).turns == 1
 
 
-def test_a_campaign_of_every_round_is_charged_for_each_time_it_is_joined_again(tmp_path: Path) -> None:
+def test_a_campaign_of_every_round_is_joined_and_charged_once(tmp_path: Path) -> None:
     clock, server = Clock(), Server()
     someone = client(tmp_path / "c", DECK, clock, eps=1.2, delta=1e-5)
-    for joined, round in ((1, 2), (2, 5)):
-        someone.answer(1)
+    someone.answer(1)
+    clock.late_in(2)
+    assert send(someone, server, clock) == "ACCEPTED"
+    clock.now = 0.0
+    someone.leave()
+    for round in (2, 5):
         clock.late_in(round)
-        assert send(someone, server, clock) == "ACCEPTED"
-        clock.now = 0.0
-        someone.leave()
-        clock.late_in(round)
-        assert read_ledger(tmp_path / "c").spent.eps == joined * 0.5
-    with pytest.raises(CampaignRefused, match="privacy budget"):
         someone.answer(1)
+        assert send(someone, server, clock) == "NOTHING"
+    assert read_ledger(tmp_path / "c").spent.eps == 0.5
 
 
 def test_the_content_comes_back() -> None:

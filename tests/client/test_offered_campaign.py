@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.client.samples import Clock, campaign, client, policy, snapshot, turns_campaign
-from untrackable.client.offered_campaign import Offer, offer, read_ledger
+from untrackable.client.client import Offer, offer
+from untrackable.client.ledger import read_ledger
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -36,19 +37,19 @@ def test_an_offer_says_what_joining_takes_and_writes_nothing(
     assert not folder.exists()
     assert told.refusal is None
     assert not told.joined
-    assert (told.spent, told.turns) == ((0.0, 0.0, 0.0, 0.0), 0)
+    assert (told.before.spent, told.before.turns) == ((0.0, 0.0, 0.0, 0.0), 0)
     client(folder, first, clock).answer(1)
-    assert (read_ledger(folder).spent, read_ledger(folder).turns) == (told.spent_with_it, told.turns_with_it)
+    assert (read_ledger(folder).spent, read_ledger(folder).turns) == (told.after.spent, told.after.turns)
     before = snapshot(folder)
     then = offered(folder, second, limits, clock)
     assert snapshot(folder) == before
     assert then.refusal is None
-    assert (then.spent, then.turns) == (told.spent_with_it, told.turns_with_it)
-    assert then.spent_with_it.eps == 1.0
-    assert then.turns_with_it == (first.turns is not None) + (second.turns is not None)
+    assert (then.before.spent, then.before.turns) == (told.after.spent, told.after.turns)
+    assert then.after.spent.eps == 1.0
+    assert then.after.turns == (first.turns is not None) + (second.turns is not None)
     again = offered(folder, first, limits, clock)
     assert again.joined
-    assert again.spent == again.spent_with_it == then.spent
+    assert again.before.spent == again.after.spent == then.before.spent
 
 
 def test_an_offer_says_why_it_would_be_refused(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_an_offer_says_why_it_would_be_refused(tmp_path: Path) -> None:
     client(folder, quiet(1, eps=0.9), clock).answer(1)
     for more in (quiet(2, eps=0.9), turn(0.9)):
         told = offered(folder, more, policy(), clock)
-        assert told.spent_with_it.eps > 1
+        assert told.after.spent.eps > 1
         with pytest.raises(CampaignRefused) as refused:
             client(folder, more, clock).answer(1)
         assert told.refusal == str(refused.value)
@@ -76,4 +77,4 @@ def test_a_turn_that_is_over_takes_nothing_more(tmp_path: Path) -> None:
     someone.leave()
     told = offered(folder, turn(), policy(), clock)
     assert told.joined
-    assert told.spent == told.spent_with_it
+    assert told.before.spent == told.after.spent

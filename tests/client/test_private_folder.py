@@ -10,9 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.samples import Clock, Server, campaign, client, policy, send
-from untrackable.client.private_folder import Folder, framed, unframed
-from untrackable.client.stored_policy import store_policy
+from tests.client.samples import (
+    HOME,
+    SERVER,
+    Clock,
+    Server,
+    campaign,
+    client,
+    policy,
+    send,
+    snapshot,
+    turns_campaign,
+)
+from untrackable.client.folder import Folder, framed, unframed
+from untrackable.client.ledger import store_policy
+from untrackable.client.sending import Address, Ready, Reply
 from untrackable.errors import FolderBusy, StateError
 from untrackable.mechanisms.inner_product.deck import Deck
 
@@ -39,9 +51,12 @@ def test_damage_at_every_byte_is_noticed_and_destroys_nothing(name: str, tmp_pat
     damaged += [whole + b"\0", b"\0" * len(whole)]
     for data in damaged:
         place.write_bytes(data)
-        for attempt in (someone.report, someone.due, lambda: someone.answer(1), someone.leave):
+        for attempt in (someone.report, someone.due, lambda: someone.answer(1)):
             with pytest.raises(StateError):
                 attempt()
+        if name == "ledger":
+            with pytest.raises(StateError):
+                someone.leave()
         assert place.read_bytes() == data
     place.write_bytes(whole)
     assert someone.report() is not None
@@ -55,28 +70,25 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     someone.answer(1)
     place = tmp_path / "c" / f"{other.id}.state"
     strange: list[tuple[bytes, str]] = [
-        (state, "of another campaign"),
+        (state, "not of the same time"),
         (
-            framed({"version": 2}),
-            f"another version .* has version 2, .* reads version 1; move {other.id}.state away and answer again",
+            b"UTF\x02" + framed({})[4:],
+            "another version .* has format 2, .* reads format 1; move the whole folder away and answer .* policy",
         ),
-        (framed({"version": 1, "campaign": other.id}), "cannot be understood: KeyError"),
+        (framed({}), "cannot be understood: KeyError"),
         (framed({})[:4] + b"{" + hashlib.sha256(framed({})[:4] + b"{").digest(), "this library did not write it"),
     ]
     for data, reason in strange:
         place.write_bytes(data)
-        for attempt in (someone.due, lambda: someone.answer(2), someone.leave):
+        for attempt in (someone.due, lambda: someone.answer(2)):
             with pytest.raises(StateError, match=reason):
                 attempt()
         assert place.read_bytes() == data
     for content, reason in (
-        (
-            {"version": 2},
-            "has version 2, .* reads version 1; move the whole folder away and answer again: .* policy",
-        ),
-        ({"version": 1}, "cannot be understood"),
+        (b"UTF\x02" + framed({})[4:], "has format 2, .* reads format 1; move the whole folder away"),
+        (framed({}), "cannot be understood"),
     ):
-        (tmp_path / "c" / "ledger").write_bytes(framed(content))
+        (tmp_path / "c" / "ledger").write_bytes(content)
         with pytest.raises(StateError, match=reason):
             someone.due()
 
@@ -98,6 +110,30 @@ def test_a_damaged_state_stands_in_the_way_of_its_own_campaign_only(tmp_path: Pa
         clock.late_in(3)
         found.append(send(client(folder, asked[1], clock), server, clock))
         assert found == (["NOTHING", "ACCEPTED"] if folder.name == "copy" else ["ACCEPTED", "ACCEPTED"])
+
+
+@pytest.mark.parametrize("turn_is_over", [False, True])
+def test_a_damaged_state_may_be_left_and_is_gone_after_the_turn(turn_is_over: bool, tmp_path: Path) -> None:
+    clock, asked = Clock(), turns_campaign(rounds=1)
+    someone = client(tmp_path / "c", asked, clock)
+    someone.answer(2)
+    state = tmp_path / "c" / f"{asked.id}.state"
+    state.write_bytes(b"damaged")
+    with pytest.raises(StateError, match="damaged"):
+        someone.due()
+    if turn_is_over:
+        clock.late_in(2)
+        assert someone.due() is None
+    else:
+        someone.leave()
+    assert not state.exists()
+
+
+def test_leaving_what_was_never_joined_makes_nothing(tmp_path: Path) -> None:
+    someone = client(tmp_path / "c", turns_campaign(), Clock())
+    before = snapshot(tmp_path / "c")
+    someone.leave()
+    assert snapshot(tmp_path / "c") == before
 
 
 def test_states_without_a_ledger_are_not_answered_from(tmp_path: Path) -> None:
@@ -212,9 +248,20 @@ def test_many_processes_answer_a_round_once(tmp_path: Path) -> None:
 def test_two_senders_at_once_send_once(tmp_path: Path) -> None:
     clock, _, _ = joined(tmp_path / "c")
     asked, server = campaign(SMALL, rounds=3), Server()
-    someone = client(tmp_path / "c", asked, clock)
     clock.late_in(1)
-    with Folder(tmp_path / "c").held(f"{asked.id}.sending"):
-        assert send(someone, server, clock) == "NOTHING"
-    assert send(someone, server, clock) == "ACCEPTED"
+    clock.now -= 400
+    first, second = (client(tmp_path / "c", asked, clock) for _ in range(2))
+    found = []
+
+    def meanwhile(address: Address, body: bytes, ready: Ready) -> Reply:
+        """During an attempt, another process sends, too; and once more between two attempts."""
+        found.append(send(second, server, clock))
+        return server(address, body, ready) if len(found) > 2 else Reply(None)
+
+    def sleep(seconds: float) -> None:
+        found.append(send(second, server, clock))
+
+    outcome = first.send(SERVER, post=meanwhile, look=lambda host, port: HOME, sleep=sleep)
+    assert (outcome.name, set(found)) == ("ACCEPTED", {"NOTHING"})
     assert len(server.bodies) == 1
+    assert send(second, server, clock) == "NOTHING"

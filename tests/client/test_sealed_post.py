@@ -12,12 +12,16 @@ import pytest
 
 from tests.client.samples import HOME, Clock, campaign, client
 from untrackable import strict_json
-from untrackable.client.delivery import Outcome, deliver
-from untrackable.client.http_post import Address, Reply
-from untrackable.client.membership import _Outbox
-from untrackable.client.sealed_post import AUTHORITY, UNKNOWN_KEY, SealedPost, relay_address
+from untrackable.client.sending import (
+    UNKNOWN_KEY,
+    Address,
+    Outcome,
+    Reply,
+    SealedPost,
+    deliver,
+)
 from untrackable.errors import CampaignRefused, SealingError
-from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
+from untrackable.oblivious.binary_http import AUTHORITY, BinaryRequest, BinaryResponse
 from untrackable.oblivious.sealing import SEALED_LENGTH, OpeningKey, open_request
 from untrackable.protocol.wire import Wire
 
@@ -210,7 +214,15 @@ def test_answers_in_chunks_and_without_a_length_are_read(relay: Relay) -> None:
         assert post()(relay.address, BODY, anyway) == Reply(204)
     relay.reply = lambda request: chunked(request)[:-20]
     assert post()(relay.address, BODY, anyway) == Reply(None)
-    relay.reply = lambda request: chunked(request).replace(b"\r\n2bc\r\n", b"\r\nffffffff\r\n")
+    lengths = [b"ffffffff", b"-1", b"-5", b"x", b""]
+    relay.reply = lambda request: chunked(request).replace(b"2bc", lengths[0])
+    while lengths:
+        assert post()(relay.address, BODY, anyway) == Reply(None)
+        lengths.pop(0)
+    endless = b"HTTP/1.1 200 X\r\nContent-Type: message/ohttp-res\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
+    relay.reply = lambda request: endless + bytes(1 << 22)
+    assert post()(relay.address, BODY, anyway) == Reply(None)
+    relay.reply = lambda request: b"HTTP/1.1 100 Continue\r\n\r\n" * (1 << 16) + answered(request)
     assert post()(relay.address, BODY, anyway) == Reply(None)
 
 
@@ -305,17 +317,17 @@ def test_tls_is_verified_and_a_relay_with_the_collectors_certificate_is_refused(
 )
 def test_what_is_no_relay(relay: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        relay_address(relay, COLLECTOR)
+        Address.of_relay(relay, COLLECTOR)
 
 
 def test_on_this_machine_another_port_is_another_server() -> None:
     here = Address.of("http://127.0.0.1:8000", ID)
-    assert relay_address("http://127.0.0.1:8100/gateways/x", here) == Address(
+    assert Address.of_relay("http://127.0.0.1:8100/gateways/x", here) == Address(
         "http", "127.0.0.1", 8100, "/gateways/x"
     )
-    assert relay_address("https://relay.example", here).path == "/"
+    assert Address.of_relay("https://relay.example", here).path == "/"
     with pytest.raises(ValueError, match="relay must not be the collector"):
-        relay_address("http://127.0.0.1:8000/gateways/x", here)
+        Address.of_relay("http://127.0.0.1:8000/gateways/x", here)
 
 
 def test_a_report_is_tried_again_with_the_same_bytes_until_the_collector_itself_answers(
@@ -337,9 +349,10 @@ def test_a_report_is_tried_again_with_the_same_bytes_until_the_collector_itself_
     sending = SealedPost(member.campaign.id, keys_from, collector=COLLECTOR)
 
     def delivered() -> Outcome:
-        return deliver(
-            _Outbox(member), relay.address, post=sending, look=lambda host, port: HOME, sleep=clock.sleep
+        outcome, _ = deliver(
+            member._attempt, relay.address, post=sending, look=lambda *_: HOME, clock=clock, sleep=clock.sleep
         )
+        return outcome
 
     assert delivered() is Outcome.ACCEPTED
     assert delivered() is Outcome.NOTHING

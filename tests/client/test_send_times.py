@@ -5,11 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.client.samples import DAY, HOME, NOWHERE, START, Clock, Server, campaign, client, round_of, send
-from untrackable.client.client import Client
-from untrackable.client.delivery import Outcome
-from untrackable.client.membership import GRACE
-from untrackable.client.network import Attachment
-from untrackable.client.send_times import LONGEST, SendTimes
+from untrackable.client.client import GRACE, LONGEST, Client, SendTimes
+from untrackable.client.sending import Outcome
 
 
 class Staying:
@@ -90,11 +87,11 @@ def test_without_a_network_it_looks_again_at_random_moments(tmp_path: Path) -> N
         waits.add(due - clock.now)
         clock.now, looked = due + 0.1, looked + 1
     assert len(waits) == looked
-    staying.place = Attachment("back", certain=True)
+    staying.place = "back"
     assert staying.tend(someone)[0] == "ACCEPTED"
 
 
-def test_a_report_that_was_tried_is_tried_again_at_once(tmp_path: Path) -> None:
+def test_a_report_that_was_tried_is_not_tried_again_by_another_process(tmp_path: Path) -> None:
     clock = Clock()
     someone, staying = joined(tmp_path, clock), Staying(clock)
     clock.now = (someone.due() or 0) + 5
@@ -105,9 +102,10 @@ def test_a_report_that_was_tried_is_tried_again_at_once(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         someone.send("http://127.0.0.1:9", post=killed, look=lambda host, port: HOME, sleep=clock.sleep)  # type: ignore[arg-type]
     clock.now += 60
-    assert someone.tried()
-    assert staying.tend(someone)[0] == "ACCEPTED"
-    assert not someone.tried()
+    outcome, due = staying.tend(someone)
+    assert outcome == "NOTHING"
+    assert due is not None
+    assert due > START + DAY
 
 
 def test_at_the_end_of_a_round_it_is_still_sent_within_it(tmp_path: Path) -> None:

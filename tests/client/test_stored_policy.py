@@ -11,10 +11,9 @@ import pytest
 from tests.client.samples import START, Clock, campaign, client, policy, snapshot, turns_campaign
 from tests.client.test_crashes import killed_at
 from untrackable.client.client import members
-from untrackable.client.ledger import Ledger
+from untrackable.client.folder import Folder
+from untrackable.client.ledger import Ledger, store_policy, stored_policy
 from untrackable.client.policy import LIMITS, Policy
-from untrackable.client.private_folder import Folder
-from untrackable.client.stored_policy import store_policy, stored_policy
 from untrackable.errors import CampaignRefused, ClockBehind, PolicyRaised
 from untrackable.mechanisms.inner_product.deck import Deck
 from untrackable.protocol.campaign import Campaign
@@ -100,9 +99,8 @@ def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> N
     store_policy(copy, policy(eps=2.0, delta=1e-6), clock=clock)
     opened = Folder(copy)
     with opened.locked():
-        life = Ledger.read(opened).life(small(0).id)
-    assert life is not None
-    assert life.through == 3  # no round that has begun is answered from the copy
+        account = Ledger.read(opened).accounts[small(0).id]
+    assert account.through == 3  # no round that has begun is answered from the copy
     other = tmp_path / "other"
     shutil.copytree(folder, other)
     with pytest.raises(ClockBehind):

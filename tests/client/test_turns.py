@@ -23,10 +23,8 @@ from tests.client.samples import (
     turns_campaign,
 )
 from untrackable.client.client import Client, members
-from untrackable.client.ledger import DONE, Ledger
-from untrackable.client.offered_campaign import read_ledger
-from untrackable.client.round_keys import SIZE, Ratchet
-from untrackable.client.saved_state import State
+from untrackable.client.ledger import Account, Ledger, read_ledger
+from untrackable.client.state import SIZE, Ratchet, State
 from untrackable.errors import CampaignRefused, ClockBehind
 from untrackable.mechanisms.entropy import system
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
@@ -93,7 +91,7 @@ def test_a_person_answers_once_and_only_done_is_kept(tmp_path: Path) -> None:
         clock.late_in(round)
         assert send(person, server, clock) == "NOTHING"
     assert [round_of(body) for body in server.bodies] == [turn]
-    assert ledger_of(person).life(ASKED.id) == DONE
+    assert ledger_of(person).accounts[ASKED.id] == Account(ASKED.to_bytes())
     assert State.read(person.folder, ASKED.id) is None
     assert members(person.folder.path) == []
 
@@ -256,22 +254,22 @@ def test_campaigns_of_both_kinds_may_run_at_the_same_time_within_the_budget(tmp_
     client(tmp_path, campaign(), Clock(), eps=2.0).answer(1)
 
 
-def test_nothing_tells_when_a_turn_was(tmp_path: Path) -> None:
-    """Neither files that are left, nor a ledger whose state was lost, nor how lives are shown."""
+def test_the_round_of_a_turn_is_not_kept(tmp_path: Path) -> None:
+    """Neither in files that are left, nor in a ledger whose state was lost, nor in how accounts are shown."""
     clock, server = Clock(), Server()
     person = joined(tmp_path, clock)
     turn = turn_of(person)
-    assert "Life(" not in repr(ledger_of(person))
+    assert "through" not in repr(ledger_of(person))
     clock.late_in(turn)
     send(person, server, clock)
-    assert {path.name for path in person.folder.path.iterdir()} == {"ledger", "lock"}
+    assert {path.name for path in person.folder.path.iterdir()} == {"ledger", "lock", "sending"}
 
     other = joined(tmp_path / "other", clock := Clock())
     last = turn_of(other)
     (other.folder.path / f"{ASKED.id}.state").unlink()
     clock.late_in(last + 1)
     assert other.due() is None
-    assert ledger_of(other).life(ASKED.id) == DONE
+    assert ledger_of(other).accounts[ASKED.id] == Account(ASKED.to_bytes())
 
 
 def test_a_clock_that_was_wrong_for_a_moment_leads_to_no_second_answer(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from tests.client import vectors
+from untrackable.client.folder import Folder, framed, unframed
 from untrackable.client.ledger import Ledger
-from untrackable.client.private_folder import Folder, framed, unframed
-from untrackable.client.round_keys import Ratchet
-from untrackable.client.saved_state import State
+from untrackable.client.state import Ratchet, State
 from untrackable.protocol.campaign import Campaign
 
 CASES = json.loads(vectors.PLACE.read_text(encoding="utf-8"))
@@ -26,6 +25,7 @@ def test_vectors_are_reproduced() -> None:
     assert vectors.vectors() == CASES
     assert vectors.answers() == json.loads(vectors.ANSWERS.read_text(encoding="utf-8"))
     assert vectors.turns() == TURNS
+    assert vectors.paths() == json.loads(vectors.PATHS.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

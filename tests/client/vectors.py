@@ -1,6 +1,7 @@
 """Golden vectors of the client: files and sent bytes, turns, answers; `make vectors` writes them.
 
-The entropy of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
+Those of paths are answers that are given at some times, and the path and the sending time of a round. The entropy
+of a new state is SHA-256 of a label in counter mode; all that follows is determined by it. Files, keys
 and bodies are hexadecimal. Moments are seconds since 1970, and those of turns are shares of the round. They are in
 tests/vectors/client.
 """
@@ -12,18 +13,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.client.samples import campaign, turns_campaign
+from tests.client.samples import DAY, START, campaign, turns_campaign
 from tests.vectors.make import stream
-from untrackable.client.ledger import Ledger, Life
-from untrackable.client.membership import Member
-from untrackable.client.private_folder import Folder, framed
-from untrackable.client.round_keys import SIZE, Ratchet
-from untrackable.client.saved_state import State
+from untrackable.client.client import Member
+from untrackable.client.folder import Folder, framed
+from untrackable.client.ledger import Ledger
+from untrackable.client.state import SIZE, LookAnswer, Ratchet, State, noted_look, path_of
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.categories import Categories
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.path import Path as AnswerPath
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.entropy import Recorded
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -31,6 +32,7 @@ from untrackable.mechanisms.inner_product.faded import Faded
 from untrackable.mechanisms.inner_product.fading import Fading
 from untrackable.mechanisms.inner_product.rnip import InnerProduct
 from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
@@ -44,6 +46,7 @@ from untrackable.strict_json import canonical
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"
 TURNS = PLACE.with_name("turns.json")
 ANSWERS = PLACE.with_name("answers.json")
+PATHS = PLACE.with_name("paths.json")
 FIXED = {"values": "fixed", "tracking_delta": 1}
 FEATURES = Choices(names=["search", "export", "é"])
 STARTS = Buckets(edges=[0, 50, 200, 1000], above="separate", unit="ms")
@@ -65,12 +68,15 @@ def in_a_crowd(asked: Campaign) -> Campaign:
 
 
 PERCENT = IntegerRange(low=0, high=100)
+SET = Record(attributes={"smokes": Bit(), "share": PERCENT}, tables=[["smokes"], ["share"]])
+SMOKES = AnswerPath(of=Bit(), looks=4)
+BROWSERS = AnswerPath(of=Categories(names=["Firefox", "é"], unknown="other"), looks=3)
 
 
-def about(encoding: Encoding, eps: float) -> Views:
+def about(encoding: Encoding, eps: float, width: int = 1) -> Views:
     """Reports about the tables that an encoding asks for."""
     assert encoding.asked is not None
-    return Views(bits=encoding.bits, views=encoding.asked.views, eps=eps)
+    return Views(bits=encoding.bits, views=encoding.asked.views, eps=eps, width=width)
 
 
 CASES = [
@@ -111,8 +117,8 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
         steps.append(
             {"round": number, "moment": moment, "body": held.prepared.body.hex(), "file": file.read_bytes().hex()}
         )
-    listed = Ledger({}, "12:3:456", 7, 1_800_000_000).joined(asked, Life(held.life, 1, asked.rounds, 0))
-    ledger = listed.marked(asked.id, rounds[-1]).attempted(asked.id, rounds[0])
+    listed = Ledger({}, "12:3:456", 7, 1_800_000_000).joined(asked, 1, held.life)
+    ledger = listed.marked(asked.id, rounds[0], tried=True).marked(asked.id, rounds[-1], tried=False)
     changed = None
     if asked.guarantee.values == "any":
         held = held.holding(asked, 2, source)
@@ -150,9 +156,12 @@ TURN_CASES: list[tuple[Campaign, int, int]] = [
     (turns_campaign(about(VISIT, 1.0), encoding=VISIT, rounds=5), 22, 3),
     (turns_campaign(NoisyInnerProduct(bits=VISIT.bits, eps=1.0), encoding=VISIT), 22, 3),
     (turns_campaign(Views.prefixes(bits=2, eps=1.0), encoding=STARTS), 3, 0),
+    (turns_campaign(Divided(sizes=(1, 7), eps=6.0, weights=(2, 3), widths=(1, 3)), encoding=SET, eps=6), 133, 2),
     (turns_campaign(OneBitMean(values=101, eps=1.0), encoding=PERCENT), 33, 34),
     (turns_campaign(SubsetSelection(values=101, eps=1.0), encoding=PERCENT), 100, 0),
     (in_a_crowd(turns_campaign(NoisyInnerProduct(bits=4, eps=4.0, width=2), eps=4, rounds=5)), 6, 7),
+    (turns_campaign(about(SMOKES, 4.0, 4), encoding=SMOKES, rounds=3, eps=4), 0b0011, 0b1111),
+    (turns_campaign(about(BROWSERS, 1.0), encoding=BROWSERS, rounds=4), 0b100100, 0),
 ]
 """Campaigns with turns, a value, and another one that it changes to."""
 
@@ -211,6 +220,8 @@ TOLD: list[tuple[Encoding, list[Any]]] = [
     ),
     (STARTS, [0, 50, 1e9]),
     (PERCENT, [0, 100]),
+    (SMOKES, [[True, 0, 0, 1], [0, 0, 0, 0]]),
+    (BROWSERS, [["Firefox", "e\u0301", "Lynx"]]),
 ]
 """What people say, for encodings of several answers at once and of numbers."""
 
@@ -224,7 +235,46 @@ def answers() -> list[dict[str, Any]]:
     ]
 
 
+PATH_CASES: list[tuple[Campaign, int, list[tuple[float, Any]]]] = [
+    # Within one round: the last answer of each look, and looks without one.
+    (TURN_CASES[-2][0], 1, [(-100, 0), (10, 1), (DAY / 4 - 1, 0), (DAY / 2, 1)]),
+    # Carried through a round without an answer, and on into the next one.
+    (TURN_CASES[-2][0], 3, [(-100, 0), (DAY / 2, 1)]),
+    (TURN_CASES[-1][0], 2, [(-5, "Lynx"), (5, "Firefox"), (1.5 * DAY, "é"), (2 * DAY - 1, "Firefox")]),
+    # A clock that was ahead: what it noted of later looks goes.
+    (TURN_CASES[-1][0], 2, [(-5, "Lynx"), (1.9 * DAY, "Firefox"), (DAY, "é")]),
+    # No answer is from before the round: the first one counts before it, too.
+    (TURN_CASES[-2][0], 1, [(DAY / 2, 1), (3 * DAY / 4, 0)]),
+]
+"""Campaigns that ask for paths, a round, and answers with the seconds from the first round to them."""
+
+
+def answered_path(asked: Campaign, round: int, given: list[tuple[float, Any]], folder: Folder) -> dict[str, Any]:
+    """The path of a round, from what was said when, and when it is sent by a client with a key of zeros."""
+    path = asked.encoding
+    assert isinstance(path, AnswerPath)
+    looks: tuple[LookAnswer, ...] = ()
+    for after, raw in given:
+        looks = noted_look(looks, asked, path.of.encode(raw), START + after)
+    key = bytes(SIZE)
+    return {
+        "campaign": asked.to_bytes().decode(),
+        "answers": [[START + after, raw] for after, raw in given],
+        "round": round,
+        "path": path_of(looks, path, round),
+        "key": key.hex(),
+        "sent": Member(asked, folder)._moment(Ratchet(key, round)),
+    }
+
+
+def paths() -> list[dict[str, Any]]:
+    """All cases of paths."""
+    with tempfile.TemporaryDirectory() as place:
+        return [answered_path(*case, Folder(Path(place) / str(i))) for i, case in enumerate(PATH_CASES)]
+
+
 if __name__ == "__main__":
+    PATHS.write_text(json.dumps(paths(), indent=1) + "\n", encoding="utf-8")
     PLACE.write_text(json.dumps(vectors(), indent=1) + "\n", encoding="utf-8")
     TURNS.write_text(json.dumps(turns(), indent=1) + "\n", encoding="utf-8")
     ANSWERS.write_text(json.dumps(answers(), indent=1) + "\n", encoding="utf-8")

@@ -7,9 +7,8 @@ from tests.client.samples import turns_campaign
 from tests.collector.samples import DECK, NAMES, campaign
 from tests.collector.servers import process
 from untrackable.client.client import Client
-from untrackable.client.delivery import Outcome
-from untrackable.client.http_post import Address, post
 from untrackable.client.policy import Policy
+from untrackable.client.sending import Address, Outcome, post
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.rounds.closing import close_round
 from untrackable.collector.stores.records import Round

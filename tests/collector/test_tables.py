@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
+from tests.client.samples import turns_campaign
 from tests.collector.samples import BEGIN, answers, campaign, sealed
 from tests.collector.servers import collecting
 from untrackable import Campaign
@@ -17,6 +18,7 @@ from untrackable.collector.stores.records import Round
 from untrackable.collector.stores.store import Store
 from untrackable.collector.stores.store_address import open_store
 from untrackable.encodings import Bit, Categories, Record
+from untrackable.encodings import Path as AnswerPath
 from untrackable.mechanisms.local.views import Views
 from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
 from untrackable.protocol.campaign import Guarantee
@@ -116,3 +118,30 @@ def test_the_tables_of_a_record(tmp_path: Path) -> None:
         create_campaign(collector.store, other.to_bytes(), published=True)
         assert '<select id="table"' not in collector.http.get(f"/view/{other.id}").text
         assert collector.http.get(f"/view/{asked.id}").status_code == 200
+
+
+def test_the_looks_of_a_path(tmp_path: Path) -> None:
+    path = AnswerPath(of=Bit(), looks=3)
+    base = Views(bits=3, views=path.asked.views, eps=5.0, width=3)
+    asked = turns_campaign(base, encoding=path, rounds=2, eps=5.0, first_round=BEGIN, round_seconds=3600)
+    held = path.encode_many([[0, 0, 1]] * 3000 + [[0, 1, 1]] * 2000)
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as collector:
+        closed(collector.store, asked, held)
+        for table, label, share in (
+            ("?table=look+1", "yes", 0.0),
+            ("?table=look+2", "yes", 0.4),
+            ("?table=look+1%2C+look+2", "no × yes", 0.4),
+            ("", "yes", 1.4 / 3),
+        ):
+            found = collector.http.get(f"/campaigns/{asked.id}/estimate{table}").json()
+            (row,) = [row for row in found["values"] if row["label"] == label]
+            assert row["lower"] <= share <= row["upper"]
+            assert found["reports"] == 2 * PEOPLE
+        page = collector.http.get(f"/view/{asked.id}").text
+        assert "all looks together" in page
+        assert "Each of the 3 looks of a round is shown like a round of its own." in page
+        trend = re.findall(r'<th scope="row">(\d+)</th>', page)
+        assert {str(number) for number in range(1, 7)} <= set(trend)
+        assert collector.http.get(f"/view/{asked.id}?table=look+2%2C+look+3").status_code == 200
+        assert collector.http.get(f"/view/{asked.id}/download.csv").status_code == 200
+        assert collector.http.get("/metrics/estimates").status_code in (200, 404)

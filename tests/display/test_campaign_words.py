@@ -6,7 +6,7 @@ from tests.client.samples import turns_campaign
 from tests.client.test_crowd_campaigns import one_turn
 from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.samples import campaign
-from untrackable.accounting.verification import verify
+from untrackable.accounting.check import verify
 from untrackable.brackets import Bracket
 from untrackable.display.campaign_words import campaign_state, end_words, guarantee_sentence, guarantee_words
 from untrackable.encodings.presence import Presence

@@ -16,7 +16,7 @@ from untrackable.estimation.sampling import with_sampling
 from untrackable.mechanisms import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.accuracy import count_interval
-from untrackable.theory.turns import Turns, survey_variance
+from untrackable.theory.turns import Turns
 
 TIMES, PEOPLE, TURNS, BETA, ALARM = 600, 400, Turns(rounds=4), 0.2, 1e-9
 VALUES = np.repeat([0, 1, 2, 3], [PEOPLE // 2, PEOPLE // 4, PEOPLE // 8, PEOPLE // 8])
@@ -71,7 +71,7 @@ def test_the_variance_of_a_sample_by_enumeration() -> None:
     """All ways in which two of four people answer, two of whom hold the value."""
     shares = [(a + b) / 2 for i, a in enumerate((1, 1, 0, 0)) for b in (1, 1, 0, 0)[i + 1 :]]
     assert with_sampling(0.0, 0.5, 2, 0.5) == pytest.approx(math.sqrt(0.5 * 0.5 * 0.5 / 2))
-    assert with_sampling(0.1, 0.5, 2, 0.5) ** 2 == pytest.approx(survey_variance(0.02, 0.5, 2, 4))
+    assert with_sampling(0.1, 0.5, 2, 0.5) ** 2 == pytest.approx(0.1**2 + 0.125 / 2)
     exact = np.var(shares)  # (N - n)/(N - 1) in place of 1 - n/N
     assert exact == pytest.approx(0.125 / 2 * 4 / 3)
 

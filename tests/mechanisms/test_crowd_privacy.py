@@ -8,6 +8,7 @@ from untrackable import Deck, NoisyInnerProduct
 from untrackable.mechanisms import CountMeanSketch, Fading, Fresh, HadamardSketch, Memoized, Rappor
 from untrackable.mechanisms.crowd_curve import crowd_curve
 from untrackable.mechanisms.crowd_privacy import crowd_parts
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
 from untrackable.mechanisms.local.string_levels import Levelled
@@ -115,6 +116,7 @@ BASES: list[tuple[Local, int]] = [
     (Levelled(NoisyInnerProduct(bits=1, eps=1.5, width=1), 2), 3),
     (Views.single_bits(bits=2, eps=1.5), 3),
     (Views(bits=2, views=((0, 1),), eps=1.0, width=2), 2),
+    (Divided(sizes=(1, 1), eps=1.5, weights=(3, 1)), 3),
     (Views(bits=3, views=((0,), (1, 2)), eps=1.2, width=2), 2),
     (CountMeanSketch(hashes=2, width=2, eps=1.0, values=3), 3),
     (HadamardSketch(hashes=2, width=2, eps=1.0, values=3), 3),

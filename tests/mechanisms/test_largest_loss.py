@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
@@ -28,6 +29,7 @@ ENUMERATED = [
     SubsetSelection(values=5, eps=1.7),
     OneBitMean(values=4, eps=3.0),
     Levelled(NoisyInnerProduct(bits=2, eps=1.1, width=1), 2),
+    Divided(sizes=(1, 2), eps=2.7, weights=(1, 2)),
     Views(bits=3, views=((0, 1), (2,)), weights=(1, 2), eps=2.5),
 ]
 UNENUMERATED = [CountMeanSketch(hashes=4, width=8, eps=3.0), HadamardSketch(hashes=4, width=8, eps=3.0)]

@@ -6,7 +6,7 @@ import pytest
 
 from tests import oracles, oracles_discussed
 from tests.client.samples import campaign
-from untrackable.accounting.verification import verify
+from untrackable.accounting.check import verify
 from untrackable.mechanisms.interface import After, Mechanism
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse

@@ -22,6 +22,7 @@ from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Votes, regis
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.subset_selection import SubsetSelection
@@ -43,6 +44,7 @@ BASES: list[Local] = [
     Views.single_bits(bits=200, eps=1.0),
     Views.prefixes(bits=5, eps=1.0, width=2, weights=(5, 4, 3, 2, 1)),
     OneBitMean(values=101, eps=0.5),
+    Divided(sizes=(1, 6), eps=6.0, weights=(3, 4)),
 ]
 
 

@@ -57,7 +57,7 @@ def squares_are_as_promised(squares: NDArray[np.float64], variance: float) -> bo
 )
 def test_standard_errors_and_radii_of_shares(asked: dict[str, Any], pooled: int) -> None:
     people, trials = 3000, 3000
-    found = plan(people=people, rounds=4, pooled=pooled, error=0.999, **asked)
+    found = plan(people=people, rounds=4, pooled=pooled, looks=1, error=0.999, **asked)
     share = 0.5 if asked["values"] == 2 else SHARE
     values, rng = holders(people, asked["values"], share), np.random.default_rng(7)
     errors, radii = np.zeros(trials), np.zeros(trials)

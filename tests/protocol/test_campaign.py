@@ -28,7 +28,7 @@ from untrackable import (
     RandomizedResponse,
     Rappor,
 )
-from untrackable.accounting.verification import Verdict, tracking, verify
+from untrackable.accounting.check import Verdict, tracking, verify
 from untrackable.checks import MOST_ROUNDS
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding

@@ -12,8 +12,7 @@ from pathlib import Path
 from tests.collector.loads import fresh
 from tests.collector.servers import process
 from tests.collector.stores.test_faults import on_now, stored
-from untrackable.client.http_post import Address
-from untrackable.client.sealed_post import SealedPost
+from untrackable.client.sending import Address, SealedPost
 from untrackable.collector.http.management import create_campaign
 from untrackable.collector.stores.store_address import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys

@@ -14,8 +14,7 @@ import pytest
 from tests.relay.gateways import relay_process, threaded
 from tests.relay.sealed_senders import SealedSenders, Study, check, free_port, study, wait_until
 from untrackable import strict_json
-from untrackable.client.http_post import Address
-from untrackable.client.sealed_post import UNKNOWN_KEY
+from untrackable.client.sending import UNKNOWN_KEY, Address
 from untrackable.oblivious.gateway_keys import write_keys
 from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
 from untrackable.serving.server_process import ServerProcess

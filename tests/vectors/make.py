@@ -25,6 +25,7 @@ from untrackable.mechanisms.kept.lgrr import Lgrr
 from untrackable.mechanisms.kept.loloha import Loloha
 from untrackable.mechanisms.kept.rappor import Rappor
 from untrackable.mechanisms.kept.unary import Unary
+from untrackable.mechanisms.local.divided import Divided
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import OneBitMean
 from untrackable.mechanisms.local.randomized_response import RandomizedResponse
@@ -419,6 +420,20 @@ def views() -> Iterator[Json]:
         yield group(m, parameters, thresholds, cases)
 
 
+def divided() -> Iterator[Json]:
+    """Reports about all parts: one bit and many, narrow and wide answers, words and bytes, unequal eps."""
+    for base in (
+        Divided(sizes=(1, 3), eps=1.0),
+        Divided(sizes=(1, 6), eps=6.0, weights=(7, 9), widths=(1, 3)),
+        Divided(sizes=(9, 1, 16), eps=8.0, weights=(2, 1, 3), widths=(4, 1, 2)),
+    ):
+        m = Fresh(base)
+        value = int.from_bytes(stream(f"{m!r} value", 32)) % base.values
+        cases = [case(m, v, range(1, 4), label=f"{m!r} value {v}") for v in (value, 0, 1, base.values - 1)]
+        parameters = {key: entry for key, entry in m.to_json()["base"].items() if key != "mechanism"}
+        yield group(m, parameters, {f"flip {i}": one.flip.threshold for i, one in enumerate(base.bases)}, cases)
+
+
 def one_bit_mean() -> Iterator[Json]:
     """Decks of one noisy bit, with a rounding's word that is rejected."""
     for values, eps in ((2, 1.0), (101, 0.0124), (1 << 32, 3.0)):
@@ -644,6 +659,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "DBitFlip": dbitflip,
     "Dealt": dealt,
     "Deck": deck,
+    "Divided": divided,
     "Faded": faded,
     "Fading": fading,
     "FixedVector": fixed_vector,

@@ -20,7 +20,7 @@ const BASES: Record<string, string> = {
 
 /** Whether a campaign needs no chunk for its answers and reports. */
 export const plain = ({ encoding, mechanism: { base } }: Campaign) =>
-  base.mechanism in BASES && !/^(choices|record)$/.test(encoding.type);
+  base.mechanism in BASES && !/^(choices|path|record)$/.test(encoding.type);
 
 /** Refuse an encoding or a base that this file does not know, or that is not valid. */
 function checkPlain({ encoding, mechanism: { base } }: Campaign): undefined {

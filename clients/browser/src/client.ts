@@ -1,13 +1,15 @@
 /** The client: it joins a campaign for a person, within their policy, and answers once for them. */
 import type { Bytes } from "./bytes.js";
 import { begins, type Campaign, parse, roundAt } from "./campaign.js";
+import { checked } from "./campaign_check.js";
 import { fetchBytes, system } from "./entropy.js";
 import { type Post, post, type Reply } from "./http.js";
 import { fetched, opened } from "./joining.js";
 import { crowd } from "./load_chunk.js";
 import { need, Refused } from "./refused.js";
-import { type Allowed, days, type Ledger, locked, read, type Sealed, type State, stored, write } from "./storage.js";
-import { drawTurn, encoded, report, sendingTime, type Turn } from "./turn.js";
+import type { Account, Allowed, Ledger, Sealed, State } from "./storage.js";
+import { locked, read, stored, write } from "./storage.js";
+import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
 
 export { Refused };
@@ -59,7 +61,7 @@ export class Client {
       post,
       clock: () => Date.now() / 1000,
       ...options,
-      policy: checked(options.policy),
+      policy: complete(options.policy),
     };
     this.#id = options.campaign;
     const server = webAddress("server", options.server);
@@ -68,64 +70,18 @@ export class Client {
   }
 
   /** Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. */
-  async answer(raw: unknown): Promise<Answered> {
-    if (!(await this.#agreed())) return "no consent";
-    const [{ accounts }, known] = await read(this.#id);
-    if (accounts[this.#id]?.done) return "done";
-    const document = known?.campaign ?? (await fetched(this.#address, this.#id));
-    const asked = parse(document);
-    const value = await encoded(asked, raw);
-    return locked("", async () => {
-      const [ledger, state] = await this.#kept();
-      const account = ledger.accounts[this.#id];
-      if (account && (account.done || !state)) return "done";
-      const { policy, clock } = this.#options;
-      if (ledger.policy) {
-        const { relays, ...limits } = ledger.policy;
-        need(
-          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
-            policy.relays.every(relay => relays.includes(relay)),
-          "this policy allows more than the stored one: call allow(policy) first if the person means it",
-        );
-      }
-      ledger.policy = policy;
-      if (account) {
-        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
-        await write(ledger, this.#id, { ...state!, value, fresh });
-        return "kept";
-      }
-      const round = roundAt(asked, clock());
-      const seen = Math.min(state?.seen ?? round, round);
-      need(round < asked.rounds, "the campaign is over: no later round is left");
-      const joined = opened(ledger, policy, asked);
-      await this.#way(asked, policy);
-      if (seen == round) {
-        await write(ledger, this.#id, { campaign: document, seen });
-        return "not yet";
-      }
-      // Some browsers ask the person, who may take long.
-      navigator.storage?.persist?.().catch(() => {});
-      const drawn = await drawTurn(asked, system);
-      ledger.accounts[this.#id] = joined;
-      joined.done = drawn.turn <= round;
-      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value });
-      return joined.done ? "done" : "kept";
-    });
+  answer(raw: unknown): Promise<Answered> {
+    return this.#answer(() => [raw]);
   }
 
-  /** Note a use, and answer on how many of the last 28 days there was one. The days stay on the device. */
-  async used(): Promise<Answered> {
-    if (!(await this.#agreed())) return "no consent";
+  /** Note a use, and answer on how many of the last 28 days there was one, or only that somebody is there. */
+  used(): Promise<Answered> {
     const today = Math.floor(this.#options.clock() / DAY);
-    const key = days(this.#id);
-    const count = await locked("", async () => {
-      if ((await this.#kept())[0].accounts[this.#id]?.done) return 0;
-      const before: number[] = (await stored("readonly", store => store.get(key))).result ?? [];
-      const found = [...new Set([...before.filter(day => day > today - DAYS && day <= today), today])];
-      await stored("readwrite", store => store.put(found, key));
-      return found.length;
+    return this.#answer((asked, before = []) => {
+      if (asked.encoding.type == "presence") return [true];
+      const days = [...new Set([...before.filter(day => day > today - DAYS && day <= today), today])];
+      return [days.length, days];
     });
-    return count ? this.answer(count) : "done";
   }
 
   /** The time at which the report is sent; null if there is no turn to come. */
@@ -184,6 +140,73 @@ export class Client {
     await locked("/" + this.#id, () => locked("", async () => this.#end((await read(this.#id))[0])));
   }
 
+  /** Keep an answer, and the days of use that it is made of. */
+  async #answer(given: (asked: Campaign, days?: number[]) => [raw: unknown, days?: number[]]): Promise<Answered> {
+    if (!(await this.#agreed())) return "no consent";
+    const { policy, clock } = this.#options;
+    const [{ accounts }, known] = await read(this.#id);
+    if (accounts[this.#id]?.done) return "done";
+    // Another policy, client or browser may accept what was refused.
+    const page = JSON.stringify([policy, import.meta.url, navigator.userAgent]);
+    need(known?.page != page, known?.refused!);
+    const document = known?.campaign || (await fetched(this.#address, this.#id));
+    return locked("", async () => {
+      const [ledger, state] = await this.#kept();
+      const account = ledger.accounts[this.#id];
+      if (account && (account.done || !state)) return "done";
+      if (ledger.policy) {
+        const { relays, ...limits } = ledger.policy;
+        need(
+          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
+            policy.relays.every(relay => relays.includes(relay)),
+          "this policy allows more than the stored one: call allow(policy) first if the person means it",
+        );
+      }
+      const joined = account ?? (await this.#opened(ledger, document, state, page));
+      const asked = parse(document);
+      const now = clock();
+      const round = roundAt(asked, now);
+      const [raw, days] = given(asked, state?.days);
+      const value = await encoded(asked, raw, now, state);
+      ledger.policy = policy;
+      if (account) {
+        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
+        await write(ledger, this.#id, { ...state!, value, fresh, round: asked.encoding.looks && round, days });
+        return "kept";
+      }
+      const seen = Math.min(state?.seen ?? round, round);
+      if (seen == round) {
+        await write(ledger, this.#id, { campaign: document, seen, days });
+        return "not yet";
+      }
+      // Some browsers ask the person, who may take long.
+      navigator.storage?.persist?.().catch(() => {});
+      const drawn = await drawTurn(asked, system);
+      ledger.accounts[this.#id] = joined;
+      joined.done = !drawn.turn || drawn.turn <= round;
+      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value, days });
+      return joined.done ? "done" : "kept";
+    });
+  }
+
+  /** The account of a campaign that may be joined. A refusal is kept, so that not every visit fetches the document. */
+  async #opened(ledger: Ledger, document: string, state: State | undefined, page: string): Promise<Account> {
+    const { policy, clock } = this.#options;
+    try {
+      const asked = await checked(document);
+      need(roundAt(asked, clock()) < asked.rounds, "the campaign is over: no later round is left");
+      const account = opened(ledger, policy, asked);
+      await this.#way(asked, policy);
+      return account;
+    } catch (error) {
+      if (error instanceof Refused && !error.passing) {
+        const kept = { campaign: "", ...state, refused: error.message, page };
+        await stored("readwrite", store => store.put(kept, this.#id));
+      }
+      throw error;
+    }
+  }
+
   /** The time of the report, and the seconds until its round is over. */
   async #next(): Promise<[due: number | null, left: number]> {
     const [, state] = await locked("", () => this.#kept());
@@ -217,12 +240,12 @@ export class Client {
   /** The ledger and the state, with the report if it is due: the one on disk, or a new one. */
   async #prepared(): Promise<[Ledger, State?]> {
     const [ledger, state] = await this.#kept();
-    const { campaign, sealed, turn, value } = state ?? {};
+    const { campaign, sealed, turn } = state ?? {};
     if (!turn || sealed) return [ledger, state];
     const asked = parse(campaign!);
     const now = this.#options.clock();
     if (roundAt(asked, now) < turn || now < (await sendingTime(asked, state as Turn))) return [ledger, state];
-    const body = await report(asked, state as Turn, value!);
+    const body = await report(asked, state as Turn, await presentValue(asked, state!, now));
     const made = { campaign: campaign!, turn, sealed: { body, since: asked.gateway ? now : null, tries: 0 } };
     ledger.accounts[this.#id].done = true;
     await write(ledger, this.#id, made);
@@ -282,12 +305,12 @@ export class Client {
 export const allow = (policy: Policy): Promise<unknown> =>
   locked("", async () => {
     const ledger = (await read(""))[0];
-    ledger.policy = checked(policy);
+    ledger.policy = complete(policy);
     await stored("readwrite", store => store.put(ledger, "ledger"));
   });
 
 /** A policy with the limits that it does not name. */
-function checked({ eps, delta = 0, turns_a_year = 4, relays = [], ...others }: Policy): Allowed {
+function complete({ eps, delta = 0, turns_a_year = 4, relays = [], ...others }: Policy): Allowed {
   need(
     eps >= 0 && delta >= 0 && turns_a_year >= 0 && Number.isInteger(turns_a_year) && !Object.keys(others).length,
     "a policy has an eps of 0 or more, and perhaps delta, turns_a_year and relays",

@@ -1,10 +1,13 @@
-/** From several answers at once to whole numbers: many choices, and records of attributes. */
+/** From several answers at once to whole numbers: many choices, records of attributes, and paths of answers. */
 import { keys, valuesOf } from "./encoding_check.js";
 import { encode, text } from "./encodings.js";
+import { whole } from "./numbers.js";
 import { need } from "./refused.js";
 
 /** The largest width of an encoded value, in bits. */
 const LARGEST_BITS = 256;
+/** The largest width of a path, in bits. */
+const LARGEST_PATH = 16;
 
 interface Attribute {
   name: string;
@@ -12,7 +15,7 @@ interface Attribute {
 }
 
 /** The number of bits of an encoding of single values. */
-function bitsOf(encoding: any): number {
+export function bitsOf(encoding: any): number {
   const values = valuesOf(encoding);
   need(values && values > 1n, "this client does not know the encoding");
   return (values - 1n).toString(2).length;
@@ -20,7 +23,7 @@ function bitsOf(encoding: any): number {
 
 /** The number of values of any encoding; documents that are not valid are refused. */
 export function allValues(encoding: any): bigint {
-  const { type, version, names, attributes, tables } = encoding ?? {};
+  const { type, version, names, attributes, tables, of, looks } = encoding ?? {};
   let bits;
   if (version == 1 && type == "choices" && keys(encoding) == "names,type,version") {
     bits = names.length;
@@ -35,6 +38,9 @@ export function allValues(encoding: any): bigint {
         Array.isArray(tables),
       "the campaign is not valid",
     );
+  } else if (version == 1 && type == "path" && keys(encoding) == "looks,of,type,version") {
+    bits = bitsOf(of) * looks;
+    need(whole(looks, 2, LARGEST_PATH) && bits <= LARGEST_PATH, "the campaign is not valid");
   } else {
     bitsOf(encoding);
     return valuesOf(encoding)!;
@@ -43,7 +49,7 @@ export function allValues(encoding: any): bigint {
   return 1n << BigInt(bits);
 }
 
-/** The whole number of any answer: a list of names, an object of attributes, or a single value. */
+/** The whole number of any answer: a list of names, an object of attributes, or a single value, also in a look. */
 export async function encodeAll(encoding: any, raw: any): Promise<bigint> {
   if (encoding.type == "choices") {
     need(Array.isArray(raw) || raw instanceof Set, "the answer must be a list of names");
@@ -55,7 +61,7 @@ export async function encodeAll(encoding: any, raw: any): Promise<bigint> {
     }
     return value;
   }
-  if (encoding.type != "record") return encode(encoding, raw);
+  if (encoding.type != "record") return encode(encoding.of ?? encoding, raw);
   const all: Attribute[] = encoding.attributes;
   need(
     raw && typeof raw == "object" && !raw[Symbol.iterator],

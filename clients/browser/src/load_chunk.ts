@@ -7,24 +7,28 @@ declare const VIEWS: string, VIEWS_DIGEST: string;
 
 /** Load a chunk. The browser compares the digest of what it preloads, and imports nothing else. */
 async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T>): Promise<T> {
-  const link = integrity && globalThis.document?.createElement("link");
-  if (link && link.relList.supports("modulepreload")) {
-    Object.assign(link, {
-      rel: "modulepreload",
-      href: new URL(chunk, import.meta.url),
-      integrity,
-      crossOrigin: "",
-    });
-    await new Promise((resolve, reject) => {
-      link.onload = () => resolve(link.remove());
-      link.onerror = () => reject(new Refused("a part of the client cannot be loaded, or was changed"));
-      document.head.append(link);
-    });
+  try {
+    const link = integrity && globalThis.document?.createElement("link");
+    if (link && link.relList.supports("modulepreload")) {
+      Object.assign(link, {
+        rel: "modulepreload",
+        href: new URL(chunk, import.meta.url),
+        integrity,
+        crossOrigin: "",
+      });
+      await new Promise((resolve, reject) => {
+        link.onload = () => resolve(link.remove());
+        link.onerror = reject;
+        document.head.append(link);
+      });
+    }
+    return await load();
+  } catch {
+    throw new Refused("a part of the client cannot be loaded, or was changed", true);
   }
-  return load();
 }
 
 /** What only campaigns that rely on a crowd need: Oblivious HTTP. */
 export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));
-/** What only campaigns about parts of a value need: many choices, records, means, quantiles and sets. */
+/** What only campaigns about parts of a value need: many choices, records, paths, means, quantiles and sets. */
 export const views = () => loaded(VIEWS, VIEWS_DIGEST, () => import("./views.js"));

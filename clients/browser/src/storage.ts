@@ -1,7 +1,7 @@
 /** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
 import type { Bytes } from "./bytes.js";
 import { need, Refused } from "./refused.js";
-import type { Turn } from "./turn.js";
+import type { Answers, Turn } from "./turn.js";
 
 /** What a person allows, all campaigns of the origin together. */
 export interface Allowed {
@@ -31,13 +31,16 @@ export interface Sealed {
   tries: number;
 }
 /** What is kept of one campaign until its turn is over. */
-export interface State extends Partial<Turn> {
-  /** The document. */
+export interface State extends Partial<Turn>, Answers {
+  /** The document; empty if it was refused at once. */
   campaign: string;
+  /** Why it was refused, and by which page. */
+  refused?: string;
+  page?: string;
   /** Before joining: the round in which the person was first asked. */
   seen?: number;
-  /** Until the report is made: the person's answer. */
-  value?: bigint;
+  /** The days of use, counted from 1970. */
+  days?: number[];
   sealed?: Sealed;
 }
 /** Whether this page is in a frame of another site, or may be: its storage would be one of several. */
@@ -93,13 +96,10 @@ export async function read(id: string): Promise<[Ledger, State | undefined]> {
   return [found[0].result ?? { accounts: {} }, found[1].result];
 }
 
-/** Where the days of use are. */
-export const days = (id: string) => id + "/days";
-
-/** Replace ledger and state at once; without a state, the one before is forgotten, and so are days of use. */
+/** Replace ledger and state at once; without a state, the one before is forgotten. */
 export const write = (ledger: Ledger, id: string, state?: State) =>
   stored("readwrite", store => {
     store.put(ledger, "ledger");
     if (state) store.put(state, id);
-    else [id, days(id)].forEach(each => store.delete(each));
+    else store.delete(id);
   });

@@ -24,6 +24,14 @@ export interface Turn {
   turn: number;
 }
 
+/** What is kept until the report is made. */
+export interface Answers {
+  /** The person's answer, or those in all looks of a round. */
+  value?: bigint;
+  /** With looks: the round of them. */
+  round?: number;
+}
+
 /** Draw a turn out of all rounds, those that are over included. */
 export async function drawTurn({ rounds, turns }: Campaign, entropy: Entropy): Promise<Turn> {
   const life = await entropy(16);
@@ -35,20 +43,26 @@ export async function drawTurn({ rounds, turns }: Campaign, entropy: Entropy): P
   return { life, key, fresh: new Uint8Array(), turn: has ? turn : 0 };
 }
 
-/** The time at which the report is sent, uniform over the round except for its ends. */
-export const sendingTime = async (asked: Campaign, { turn, key }: Turn) =>
-  begins(asked, turn) +
-  asked.round_seconds * (1 / MARGIN + (Number(await drawn(key, "moment")(8)) / 2 ** 64) * (1 - 2 / MARGIN));
+/** The time at which the report is sent, uniform over the last look of the round except for its ends. */
+export async function sendingTime(asked: Campaign, { turn, key }: Pick<Turn, "turn" | "key">): Promise<number> {
+  const length = asked.round_seconds / (asked.encoding.looks ?? 1);
+  const position = Number(await drawn(key, "moment")(8)) / 2 ** 64;
+  return begins(asked, turn + 1) - length * (1 - 1 / MARGIN - position * (1 - 2 / MARGIN));
+}
 
 /** What makes answers and reports: this file's own parts, or a chunk. */
 const partsOf = async (asked: Campaign) => (plain(asked) ? { draw, encode, reportBits } : views());
 
-/** The whole number of a person's answer. */
-export async function encoded(asked: Campaign, raw: unknown): Promise<bigint> {
+/** The whole number of a person's answer; with looks, of all answers in the present round, as far as it is known. */
+export async function encoded(asked: Campaign, raw: unknown, now: number, kept: Answers = {}): Promise<bigint> {
   const found = await (await partsOf(asked)).encode(asked.encoding, raw);
   need(typeof found != "string", found as string);
-  return found;
+  return presentValue(asked, kept, now, found);
 }
+
+/** The value at a time: with looks, it has the answers of this round's, the last one being this answer if it is given. */
+export const presentValue = async (asked: Campaign, kept: Answers, now: number, answer?: bigint): Promise<bigint> =>
+  asked.encoding.looks ? (await views()).path(asked, kept, now, answer) : (answer ?? kept.value!);
 
 /** The report about a value, in the bytes that are sent. */
 export async function report(asked: Campaign, { turn, key, fresh }: Turn, value: bigint): Promise<Bytes> {

@@ -1,4 +1,5 @@
 /** Whether what reports are about is valid in a document. */
+import { dividedBits, validParts } from "./divided_reports.js";
 import { keys } from "./encoding_check.js";
 import { localEps, whole } from "./numbers.js";
 import { missOf } from "./view_reports.js";
@@ -12,6 +13,7 @@ const LARGEST_WIDTH = 8;
 /** The largest number of values of a set. */
 const LARGEST_SET = 4096;
 const FIELDS: Record<string, string> = {
+  divided: "eps,mechanism,sizes,weights,widths",
   "noisy-inner-product": "bits,eps,mechanism,width",
   "one-bit-mean": "eps,mechanism,values",
   "randomized-response": "eps,mechanism",
@@ -25,6 +27,7 @@ export const known = (base: any) => base?.mechanism in FIELDS && keys(base) == F
 /** Whether the base's numbers are possible. */
 export function valid(base: any): boolean {
   const { bits = 1, eps, mechanism, size, values, views, weights, width = 1 } = base;
+  if (mechanism == "divided") return validParts(base);
   if (mechanism == "subset-selection")
     return whole(values, 2, LARGEST_SET) && whole(size, 1, values - 1) && localEps(eps) && reveals(base);
   if (values) return whole(values, 2, 2 ** 32) && localEps(eps);
@@ -55,4 +58,5 @@ function reveals(base: any): boolean {
 }
 
 /** The number of values that the base takes. */
-export const capacity = ({ bits = 1, values }: any) => (values ? BigInt(values) : 1n << BigInt(bits));
+export const capacity = (base: any) =>
+  base.values ? BigInt(base.values) : 1n << BigInt(base.sizes ? dividedBits(base) : (base.bits ?? 1));

@@ -1,4 +1,5 @@
 /** Reports about parts of a value: one view of it, one bit that tells its mean, or a set of values. */
+import { divided, dividedWidth } from "./divided_reports.js";
 import { below, type Entropy } from "./entropy.js";
 import { lieThreshold } from "./lie_threshold.js";
 import * as whole from "./local_reports.js";
@@ -9,9 +10,11 @@ export const basesOf = ({ views, width, eps }: any): { bits: number; width: numb
 
 const longest = (base: any) => Math.max(...basesOf(base).map(whole.reportBits));
 
-/** The width of a report in bits: the longest one about a view and the view's number; or one bit for each value. */
+/** The width of a report in bits: the longest one about a view and its number; of all parts; or a bit for each value. */
 export const reportBits = (base: any): number =>
-  base.views
+  base.sizes
+    ? dividedWidth(base)
+    : base.views
     ? longest(base) + (base.views.length > 1 ? (base.views.length - 1).toString(2).length : 0)
     : base.size
       ? base.values
@@ -22,7 +25,11 @@ export const missOf = ({ values, eps, size }: any) => lieThreshold(eps, BigInt(v
 
 /** A report of any base. */
 export const draw = (base: any, value: bigint, entropy: Entropy): Promise<bigint> =>
-  (base.views ? aboutView : base.size ? subset : base.values ? oneBit : whole.draw)(base, value, entropy);
+  (base.sizes ? divided : base.views ? aboutView : base.size ? subset : base.values ? oneBit : whole.draw)(
+    base,
+    value,
+    entropy,
+  );
 
 /** The view takes entropy first, and then its noisy inner product. */
 async function aboutView(base: any, value: bigint, entropy: Entropy): Promise<bigint> {

@@ -3,15 +3,16 @@ import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
 import { hex, type Bytes } from "../src/bytes.js";
 import { readResponse, writtenPost } from "../src/binary_http.js";
-import { parse } from "../src/campaign.js";
+import { parse, roundAt } from "../src/campaign.js";
 import { checked } from "../src/campaign_check.js";
 import { canonical } from "../src/canonical_json.js";
 import * as crowd from "../src/crowd.js";
+import { partsOf } from "../src/divided_reports.js";
 import { type Entropy, fetchBytes, system } from "../src/entropy.js";
 import { opened } from "../src/joining.js";
 import { lieOf } from "../src/local_reports.js";
 import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
-import { drawTurn, encoded, report, sendingTime } from "../src/turn.js";
+import { type Answers, drawTurn, encoded, presentValue, report, sendingTime } from "../src/turn.js";
 import { basesOf, draw, missOf } from "../src/view_reports.js";
 import { wire } from "../src/wire.js";
 
@@ -56,7 +57,9 @@ const thresholds = (base: any) =>
     ? { miss: missOf(base) }
     : base.views
       ? Object.fromEntries(basesOf(base).map(each => [`flip ${each.width}`, lieOf(each)]))
-      : { flip: lieOf(base) };
+      : base.sizes
+        ? Object.fromEntries(partsOf(base).map((each, i) => [`flip ${i}`, lieOf(each)]))
+        : { flip: lieOf(base) };
 
 const tasks: Record<string, (given: any) => unknown> = {
   /** Reports of a base, from given entropy. */
@@ -91,7 +94,7 @@ const tasks: Record<string, (given: any) => unknown> = {
     Promise.all(Array.from({ length: clients }, async () => (await drawTurn(parse(campaign), system)).turn)),
   async streams({ campaign, value, clients, reports }) {
     const asked = await checked(campaign);
-    const held = await encoded(asked, value);
+    const held = await encoded(asked, value, 0);
     const one = async () => {
       const own = { ...(await drawTurn(asked, system)), turn: 1 };
       return BigInt("0x" + hex((await report(asked, own, held)).slice(21).reverse()));
@@ -106,7 +109,17 @@ const tasks: Record<string, (given: any) => unknown> = {
   encode({ encoding, raw }) {
     const given = typeof raw == "string" && raw.startsWith("#") ? Number(raw.slice(1)) : raw;
     const base = { mechanism: "randomized-response" };
-    return told(async () => String(await encoded({ encoding, mechanism: { base } } as any, given)));
+    return told(async () => String(await encoded({ encoding, mechanism: { base } } as any, given, 0)));
+  },
+
+  /** The path and the sending time of a round, from what was said when. */
+  async path({ campaign, answers, round, key }) {
+    const asked = await checked(campaign);
+    const kept: Answers = {};
+    for (const [now, raw] of answers)
+      Object.assign(kept, { value: await encoded(asked, raw, now, kept), round: roundAt(asked, now) });
+    const sent = await sendingTime(asked, { turn: round, key: unhex(key) });
+    return [Number(await presentValue(asked, kept, sent)), sent];
   },
 
   canonical: ({ text }) => canonical(JSON.parse(text)),

@@ -11,6 +11,7 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.estimation.active_people import ActivePeople, active_people
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.rounds import independent_rounds
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.notebook_view import NotebookView
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Answer(NotebookView):
-    """Estimates by round, and pooled over all rounds if that is possible.
+    """Estimates by round, and pooled over all rounds if that is possible. Each look of a path is like a round.
 
     `pooling` says why it is not possible, or that it gains nothing.
     """
@@ -57,8 +58,15 @@ class Answer(NotebookView):
         """
         if self.pooled is None:
             return active_people([self.best.n], self.question.turns, beta)
-        missing = max(self.rounds) - min(self.rounds) + 1 - len(self.rounds)
-        return active_people([each.n for each in self.rounds.values()], self.question.turns, beta, missing=missing)
+        looks = self.question.looks  # All looks of a round have the same reports.
+        missing = (max(self.rounds) - min(self.rounds) + 1 - len(self.rounds)) // looks
+        reports = [each.n for each in self.rounds.values()][::looks]
+        return active_people(reports, self.question.turns, beta, missing=missing)
+
+    @property
+    def independent(self) -> bool:
+        """Whether a client's reports of these rounds are independent given its values. Looks share theirs."""
+        return self.question.path is None and independent_rounds(self.mechanism, self.rounds)
 
     def label(self, value: Any) -> str:
         """A value's name for people."""
@@ -88,8 +96,10 @@ def answer(question: Question, sums: Mapping[int, Aggregator], *, beta: float = 
     Intervals fail with probability at most `beta`. The sums are as `question.prepare` returns them.
     """
     beta = checks.open_probability("beta", beta)
-    alone = {number: question.estimate(sums[number], beta) for number in sorted(sums)}
-    pooled = pooled_estimate(question, sums, beta, alone=alone)
+    alone: dict[int, Estimate] = {}
+    for number in sorted(sums):
+        alone |= question.estimates(number, sums[number], beta)
+    pooled = pooled_estimate(question, sums, beta, alone=alone if question.path is None else None)
     return Answer(
         question=question,
         rounds={number: question.named(estimate) for number, estimate in alone.items()},

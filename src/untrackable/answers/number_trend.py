@@ -21,7 +21,6 @@ from untrackable.estimation.intervals import FloatArray, is_told
 from untrackable.estimation.ordered_values import NumberEdges, cumulative_shares, held_values, numbered
 from untrackable.estimation.quantile_windows import RoundQuantiles
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
-from untrackable.estimation.rounds import independent_rounds
 from untrackable.notebook_view import NotebookTable
 
 
@@ -212,4 +211,4 @@ def _reports(answer: Answer) -> tuple[int, ...]:
 
 def _independent(answer: Answer, errors: Errors) -> bool:
     """Whether rounds are independent, and share no bias."""
-    return errors.bias is None and independent_rounds(answer.mechanism, answer.rounds)
+    return errors.bias is None and answer.independent

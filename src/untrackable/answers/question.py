@@ -4,15 +4,19 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from untrackable.answers.look_estimates import change_estimate, look_estimates, mean_estimate
 from untrackable.answers.table_estimate import estimated_table, table_of
 from untrackable.encodings.capacity import check_room
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
+from untrackable.encodings.path import Path
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.turns import Turns
 
+CHANGES = "changes"
+"""The name of the table with the shares of people who changed their answer from a look to the next."""
 MOST_LISTED = 1 << 16
 """If sums need a list, all values of an encoding are listed up to this number."""
 
@@ -28,7 +32,8 @@ class Question:
     estimated; if the sums need a list, there may be at most `most_listed` of them. `unused_values` says whether
     values of the mechanism that the encoding does not use are estimated too. With `turns`, each person
     answered once: estimates of a round are of all who were active in it. If the encoding asks for tables, `table`
-    names the one to estimate, by default the first.
+    names the one to estimate, by default the first. If it asks for paths, each look is estimated like a round of
+    its own, unless a table is named: two neighbouring looks, or "changes" from each look to the next.
     """
 
     def __init__(
@@ -44,11 +49,14 @@ class Question:
     ) -> None:
         if encoding is not None:
             check_room(mechanism, encoding)
-        self.mechanism, self.encoding = mechanism, encoding
+        self.mechanism = mechanism
         self._most_listed, self._unused_values = most_listed, unused_values
         self.turns = turns
-        self.table = table_of(encoding, table)
-        if self.table is not None and candidates is not None:
+        self._changes = isinstance(encoding, Path) and table == CHANGES
+        self.table = None if self._changes else table_of(encoding, table)
+        self.path = encoding if isinstance(encoding, Path) and self.table is None else None
+        self.encoding = encoding if self.path is None or self._changes else self.path.of
+        if (self.table or self.path) is not None and candidates is not None:
             raise ValueError("candidates cannot be given: this question asks for tables")
         self._hashed = encoding if isinstance(encoding, HashedStrings) else None
         self._candidates: list[Any] | None = None
@@ -71,6 +79,15 @@ class Question:
             return len(self._candidates)
         return 0 if self.encoding is None else self.encoding.values
 
+    @property
+    def looks(self) -> int:
+        """The number of looks of a round, each of which is estimated like a round of its own."""
+        return 1 if self.path is None or self._changes else self.path.looks
+
+    def looks_of(self, number: int) -> range:
+        """The numbers of the looks of a round, through all rounds."""
+        return range((number - 1) * self.looks + 1, number * self.looks + 1)
+
     def prepare(self, sums: Aggregator) -> Aggregator:
         """Sums that answer the question. They keep no reports, as the values to count are known."""
         if self._candidates is not None and not self.groups and not sums.takes_candidates:
@@ -85,10 +102,16 @@ class Question:
     def estimate(self, sums: Aggregator, beta: float, *, pooled: bool = False) -> Estimate:
         """The estimate of encoded values, from sums of a round, or `pooled` ones, that `prepare` returned.
 
+        Of paths, it is the mean of all looks.
         `named` then gives an answer whose intervals fail with probability at most `beta`.
         """
         if self.table is not None:
             return estimated_table(sums, self.table, beta).of_active(self.turns, pooled=pooled)
+        if self.path is not None and self._changes:
+            return change_estimate(self.mechanism, self.path, sums, beta).of_active(self.turns, pooled=pooled)
+        if self.path is not None:
+            found = mean_estimate(self.mechanism, self.path, sums, beta).of_active(self.turns, pooled=pooled)
+            return found.first(self.path.of.values)
         listed = self._values(sums)
         estimate = sums.estimate(self.noise_beta(beta), listed)
         if self.encoding is not None:
@@ -98,6 +121,15 @@ class Question:
         if self.encoding is None or estimate.values is not None or self._unused_values:
             return estimate
         return estimate.first(self.encoding.values)
+
+    def estimates(self, number: int, sums: Aggregator, beta: float) -> dict[int, Estimate]:
+        """The estimate of a round under its number, or those of its looks, numbered through all rounds."""
+        if self.path is None or self._changes:
+            return {number: self.estimate(sums, beta)}
+        found = look_estimates(self.mechanism, self.path, sums, beta)
+        values = self.path.of.values
+        shown = (each.of_active(self.turns).first(values) for each in found)
+        return dict(zip(self.looks_of(number), shown, strict=True))
 
     def noise_beta(self, beta: float) -> float:
         """How often noise may exceed the radii if the answer may fail with probability `beta`.
@@ -124,7 +156,7 @@ class Question:
 
     def _values(self, sums: Aggregator) -> list[Any] | None:
         """The encoded values to ask these sums about; None to estimate all values."""
-        if self.table is not None:
+        if self.table is not None or self.path is not None:
             return None
         if not sums.needs_candidates and (self._unused_values or not sums.takes_candidates):
             return None

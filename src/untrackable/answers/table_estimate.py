@@ -6,6 +6,7 @@ import numpy as np
 
 from untrackable.encodings.asked_tables import AskedTable, View
 from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.path import Path
 from untrackable.estimation.aggregators import Aggregator, Estimate
 from untrackable.estimation.intervals import FloatArray
 from untrackable.estimation.spread import Spread, Spreads, stacked
@@ -17,9 +18,6 @@ class _TableSums(Protocol):
 
     def table(self, view: View, beta: float = 0.05) -> Estimate:
         """The frequency of each number that these bits can be."""
-
-    def entry_spreads(self, tables: tuple[View, ...]) -> list[Spread]:
-        """How far an entry of each of these tables may be off."""
 
 
 class CellSpreads(Spreads):
@@ -42,9 +40,11 @@ class CellSpreads(Spreads):
 
 
 def table_of(encoding: Encoding | None, name: str | None) -> AskedTable | None:
-    """The table that is asked for, or None if the encoding asks about whole values."""
+    """The table that is asked for, or None if it is whole values, or all looks of a path."""
     asked = None if encoding is None else encoding.asked
     if asked is not None:
+        if name is None and isinstance(encoding, Path):
+            return None
         return asked.named(name)
     if name is not None:
         raise ValueError("this question has one table only; give no name of a table")
@@ -55,16 +55,15 @@ def estimated_table(sums: Aggregator, table: AskedTable, beta: float) -> Estimat
     """The share of each cell, under its label. Intervals hold for each cell, or for all cells at once."""
     if not isinstance(sums, _TableSums):
         raise ValueError("these reports are about whole values, not about the tables that are asked for")  # noqa: TRY004
-    shown = tuple(dict.fromkeys(cell.bits for cell in table.cells))
-    tables = {bits: sums.table(bits, beta) for bits in shown}
-    entries = dict(zip(shown, sums.entry_spreads(shown), strict=True))
-    cells = [entries[cell.bits] for cell in table.cells]
+    tables = {bits: sums.table(bits, beta) for bits in dict.fromkeys(cell.bits for cell in table.cells)}
+    spreads = {bits: found.spread.of_each() for bits, found in tables.items()}
+    cells = [one.at(cell.entry) for cell in table.cells if (one := spreads[cell.bits]) is not None]
     return Estimate(
         np.array([tables[cell.bits].frequencies[cell.entry] for cell in table.cells]),
         sums.n,
         beta,
         np.array([tables[cell.bits].standard_error[cell.entry] for cell in table.cells]),
-        span=np.array([float(cell.span) for cell in cells]),
+        span=np.array([tables[cell.bits].span[cell.entry] for cell in table.cells]),
         values=[cell.label for cell in table.cells],
         complete=False,
         spread=CellSpreads(cells),

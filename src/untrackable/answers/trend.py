@@ -1,5 +1,6 @@
 """How shares develop: each round alone, with intervals that hold for all rounds and all values at once."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,6 @@ from untrackable.estimation.intervals import FloatArray, Interval, clipped, show
 from untrackable.estimation.round_numbers import Errors, RoundNumbers
 from untrackable.estimation.rounds import deviation_of, independent_rounds
 from untrackable.estimation.spread import Spread
-from untrackable.mechanisms.interface import Mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,21 +60,25 @@ def trend(
     This needs no independence between rounds. Sums are read one round at a time, and estimates are not kept.
     """
     beta = checks.open_probability("beta", beta)
-    numbers = tuple(sorted(sums))
-    if not numbers:
+    if not sums:
         raise ValueError("sums must be of at least one round")
-    estimates = (question.named(question.estimate(sums[number], beta / len(numbers))) for number in numbers)
-    return _trend(question.mechanism, numbers, estimates, values, beta)
+    rounds = sorted(sums)
+    numbers = tuple(look for number in rounds for look in question.looks_of(number))
+    share = beta / len(numbers)
+    each = (question.estimates(number, sums[number], share).values() for number in rounds)
+    estimates = map(question.named, itertools.chain.from_iterable(each))
+    independent = question.path is None and independent_rounds(question.mechanism, numbers)
+    return _trend(independent, numbers, estimates, values, beta)
 
 
 def answered_trend(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> Trend:
     """The same, from an answer that has an estimate of each round."""
     beta = checks.open_probability("beta", beta)
-    return _trend(answer.mechanism, tuple(answer.rounds), answer.rounds.values(), values, beta)
+    return _trend(answer.independent, tuple(answer.rounds), answer.rounds.values(), values, beta)
 
 
 def _trend(
-    mechanism: Mechanism,
+    independent: bool,
     numbers: tuple[int, ...],
     estimates: Iterable[Estimate],
     values: Sequence[Any],
@@ -85,7 +89,7 @@ def _trend(
         np.stack([getattr(each, name) for each in read]) for name in ("frequencies", "standard_error")
     )
     lower, upper = (np.stack([each.interval[end] for each in read]) for end in (0, 1))
-    independent = all(each.bounds is not None for each in read) and independent_rounds(mechanism, numbers)
+    independent = independent and all(each.bounds is not None for each in read)
     changes = []
     for i in range(len(values)):
         if independent:

@@ -18,9 +18,7 @@ from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
-    from untrackable.client.client import Client
-    from untrackable.client.membership import Member
-    from untrackable.client.send_times import SendTimes
+    from untrackable.client.client import Client, Member, SendTimes
     from untrackable.encodings.encoding import Encoding
     from untrackable.protocol.campaign import Campaign
 
@@ -66,6 +64,9 @@ def answer(
     answer from standard input. The answer is never part of the command line. The first 8 digits of an id are enough
     for --pin; with fewer than 32, compare the whole id that is then shown.
 
+    A question with several answers takes them with commas between: the names that are true, as search, export; or
+    for a set of questions each as name=answer, as smokes=yes, age=old.
+
     This device then answers once, in a round that it draws in secret. It says nothing about which one, or whether
     that is over. `untrackable send` sends the report. Until then, another answer replaces the one before. Leaving
     and joining again does not lead to a second report.
@@ -84,8 +85,7 @@ def answer(
              untrackable answer campaign.json --pin 4f1d… \
                  --relay https://relay.example/gateways/collect < my-answer.txt
     """
-    from untrackable.client.client import Client
-    from untrackable.client.membership import Member
+    from untrackable.client.client import Client, Member
     from untrackable.errors import UntrackableError
 
     if used_before and not used:
@@ -135,11 +135,9 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
 
     Example: untrackable send https://collect.example --stay
     """
-    from untrackable.client.client import members
-    from untrackable.client.delivery import Outcome
-    from untrackable.client.http_post import Address
-    from untrackable.client.offered_campaign import read_ledger
-    from untrackable.client.send_times import SendTimes
+    from untrackable.client.client import SendTimes, members
+    from untrackable.client.ledger import read_ledger
+    from untrackable.client.sending import Address, Outcome
     from untrackable.errors import UntrackableError
 
     wrong, first, times = False, True, SendTimes(time.time) if stay else None
@@ -219,12 +217,17 @@ def _print_results(results: list[dict[str, Any]], as_json: bool, answered: bool)
 
 def _answered(asked: Campaign, due: float | None) -> str:
     if asked.turns is not None:
+        sent = "it sends this answer then"
+        if asked.looks > 1:
+            sent = (
+                f"it sends your answers in all its {asked.looks} looks at its end; answer again when yours changes"
+            )
         return (
             f"noted; this device answers this campaign once at most, in one of its {asked.turns.rounds:,} rounds, "
-            "which it draws in secret and tells nobody. If that is still to come, it sends this answer then"
+            f"which it draws in secret and tells nobody. If that is still to come, {sent}"
         )
     if due is None:
-        return "answered; no report will be sent, because no round is left"
+        return "answered; no report will be sent, because no round is left, or it was left"
     return f"answered; the next report goes out {when(int(due))}"
 
 
@@ -256,20 +259,20 @@ def _value(asked: Campaign, client: Client) -> Any:
             raise ValueError("standard input is empty, so there is no answer")
         if len(line) > _LONGEST_ANSWER:
             raise ValueError(f"an answer must have at most {_LONGEST_ANSWER:,} characters; the given one has more")
-        return from_text(asked.encoding, line.rstrip("\r\n"))
+        return from_text(asked.answers, line.rstrip("\r\n"))
     _show_promise(asked)
     _show_cost(client)
     echo(asked.question, err=True)
-    menu = _menu(asked.encoding)
+    menu = _menu(asked.answers)
     if not menu:
-        echo(asked.encoding.describe(), err=True)
+        echo(asked.answers.describe(), err=True)
     for number, name in enumerate(menu, start=1):
         echo(f"  {number:>2}  {name}", err=True)
     for left in reversed(range(_TRIES)):
-        text = click.prompt(_prompt(asked.encoding, menu), hide_input=True, err=True)
+        text = click.prompt(_prompt(asked.answers, menu), hide_input=True, err=True)
         try:
-            value = _typed(asked.encoding, menu, text)
-            asked.encoding.encode(value)
+            value = _typed(asked.answers, menu, text)
+            asked.answers.encode(value)
         except (ValueError, TypeError) as error:
             if not left:
                 raise

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from untrackable.brackets import at_least, at_most
 
 if TYPE_CHECKING:
+    from untrackable.client.client import Offer
     from untrackable.client.ledger import Spent
-    from untrackable.client.offered_campaign import Offer
     from untrackable.client.policy import Policy
 
 
@@ -89,14 +89,14 @@ def offer_words(policy: Policy, offer: Offer) -> list[str]:
     """What an offered campaign would take, and whether it would be accepted."""
     if offer.joined:
         return ["You answered this campaign already, so it is counted in what is spent. It takes nothing more."]
-    before, after = offer.spent, offer.spent_with_it
+    before, after = offer.before.spent, offer.after.spent
     told = [
         "With this campaign, all campaigns together would spend (upper):",
         f"  private       {_of(after, policy)}; without it eps {at_most(before.eps, 3)}",
         *_meaning(after),
     ]
-    if offer.turns_with_it > offer.turns:
-        told.append(f"  turns         {turns_words(offer.turns_with_it)}")
+    if offer.after.turns > offer.before.turns:
+        told.append(f"  turns         {turns_words(offer.after.turns)}")
     if offer.refusal is not None:
         return [*told, f"It would be refused: {offer.refusal}"]
     return [*told, "It would be accepted.", *left_words(policy, after)]

@@ -92,6 +92,7 @@ def campaign() -> None:
 @click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
 @click.option("--wipes", type=int, default=0, show_default=True, help="Wipes of storage to allow for.")
 @crowd_options
+@click.option("--looks", type=Count(), default=1, show_default=True, help="Rounds that one report is about.")
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
 @click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Chance that eps fails.")
@@ -131,6 +132,10 @@ def new(
     collector does not know who sent which. Up to the share --margin of --people may be missing: then at most one
     round in a hundred has too few reports to be published.
 
+    With --looks 4, --rounds 12 --every 1w are cut into 3 stretches of 4 weeks: a device draws one of them, keeps
+    its answers of the 4 weeks, and sends them in one report in the last week. `untrackable plan` says where that
+    is more accurate.
+
     A device that loses what it stored, as browsers do, may answer again. With --wipes 1, eps counts both answers:
     give that for web pages.
 
@@ -154,7 +159,7 @@ def new(
     if file.exists():
         raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")
     with one_line_errors():
-        from untrackable.accounting.verification import verify as verdict_of
+        from untrackable.accounting.check import verify as verdict_of
 
         question, encoding = ready_question(
             question, ready, encoding_of(categories, choices, listed, encoding_json)
@@ -258,7 +263,7 @@ def verify(file: Path, as_json: bool) -> None:
     Example: untrackable campaign verify campaign.json
     """
     found = read(file)
-    from untrackable.accounting.verification import verify as verdict_of
+    from untrackable.accounting.check import verify as verdict_of
 
     verdict = verdict_of(found)
     if as_json:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from untrackable.protocol.campaign_draft import CampaignDraft
     from untrackable.protocol.crowd_declaration import CrowdGuarantee
 
-TURNS_OPTIONS = ("share", "wipes", "want")
+TURNS_OPTIONS = ("share", "wipes", "want", "looks")
 """The options of campaigns in which each person answers once."""
 EVERY_ROUND_OPTIONS = ("mechanism", "delta", "gamma", "tracking_delta", "values")
 """The options of campaigns in which everybody answers every round."""
@@ -39,21 +39,32 @@ def turns_draft(encoding: Encoding, *, people: int, rounds: int, eps: float, **d
             f"{said[0]} is for --every-round. If each person answers once, delta is 0, and the report is chosen "
             "for the question"
         )
+    from untrackable.encodings.path import Path
     from untrackable.encodings.presence import Presence
     from untrackable.planning.goals import Goals
-    from untrackable.planning.report_choice import best_report
+    from untrackable.planning.longer_looks import best_look
     from untrackable.protocol.campaign import Guarantee
     from untrackable.protocol.campaign_draft import CampaignDraft
 
     if isinstance(encoding, Presence):
         return _counting_people(encoding, rounds, demands)
+    if isinstance(encoding, Path):
+        if given_options(("looks",)):
+            raise ValueError("--looks is for the encoding of one answer; this one says its looks itself")
+        demands["looks"] = encoding.looks
+        encoding = encoding.of
     goals = Goals(people=people, encoding=encoding, rounds=rounds, eps=eps, **demands)
-    made, turns = best_report(goals).mechanism, goals.turns
+    made, turns = best_look(goals)[1].mechanism, goals.turns
+    looks = goals.looks or 1
     crowd = None
     if goals.relay:
         crowd = _crowd(made, turns.wipes + 1, (people, goals.margin, goals.crowd_delta), turns.chance)
     return CampaignDraft(
-        encoding=encoding, mechanism=made, rounds=rounds, guarantee=Guarantee(eps=eps, crowd=crowd), turns=turns
+        encoding=encoding if looks == 1 else Path(of=encoding, looks=looks),
+        mechanism=made,
+        rounds=turns.rounds,
+        guarantee=Guarantee(eps=eps, crowd=crowd),
+        turns=turns,
     )
 
 
@@ -65,7 +76,7 @@ def _counting_people(encoding: Encoding, rounds: int, demands: dict[str, Any]) -
     from untrackable.protocol.campaign_draft import CampaignDraft
     from untrackable.theory.turns import Turns
 
-    if said := given_options(("eps", "relay", "want")):
+    if said := given_options(("eps", "relay", "want", "looks")):
         raise ValueError(f"{said[0]} has no meaning here: reports have no content, so there is nothing to protect")
     turns = Turns(rounds=rounds, share=demands["share"], wipes=demands["wipes"])
     return CampaignDraft(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from untrackable.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
-    from untrackable.accounting.verification import Verdict
+    from untrackable.accounting.check import Verdict
     from untrackable.protocol.campaign import Campaign
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -32,13 +32,14 @@ def show_campaign(found: Campaign, as_json: bool, verified: dict[str, Any] | Non
     from untrackable import strict_json
     from untrackable.display.campaign_words import guarantee_words
 
-    length = found.round_seconds
+    length = found.round_seconds // found.looks
     unit = next(name for name, size in reversed(UNITS.items()) if length % size == 0)
     many = f"{found.rounds} round{'s' * (found.rounds > 1)}" if found.rounds else "rounds without end"
     echo(f"campaign {found.id}")
     echo(f"  question   {found.question}")
     echo(f"  answers    {found.encoding.describe()}")
-    echo(f"  rounds     {many} of {length // UNITS[unit]}{unit}, the first from {when(found.first_round)}")
+    looks = f"{found.looks} looks of " if found.looks > 1 else ""
+    echo(f"  rounds     {many} of {looks}{length // UNITS[unit]}{unit}, the first from {when(found.first_round)}")
     echo(f"  mechanism  {found.mechanism!r}")
     title = "declares"
     for sentence in guarantee_words(found, strict_json.write(verified or {})):

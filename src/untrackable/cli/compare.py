@@ -11,6 +11,7 @@ from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.progress_display import progress
 from untrackable.cli.result_options import ResultOutput, result_options
 from untrackable.cli.terminal import one_line_errors
+from untrackable.cli.typed_numbers import Count
 
 if TYPE_CHECKING:
     from untrackable.auditing.comparison import Comparison
@@ -33,14 +34,12 @@ if TYPE_CHECKING:
     "--people",
     "--users",
     "people",
-    type=click.IntRange(min=1),
+    type=Count(low=1),
     default=100_000,
     show_default=True,
     help="People who take part.",
 )
-@click.option(
-    "--crowd", type=click.IntRange(min=2), default=1000, show_default=True, help="Size of the crowd to hide in."
-)
+@click.option("--crowd", type=Count(low=2), default=1000, show_default=True, help="Size of the crowd to hide in.")
 @result_options("export", "plot", "html")
 def compare(
     eps: float,

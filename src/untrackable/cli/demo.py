@@ -16,6 +16,7 @@ import click
 from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.progress_display import progress
 from untrackable.cli.result_options import ResultOutput, result_options
+from untrackable.cli.typed_numbers import Count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,12 +29,8 @@ if TYPE_CHECKING:
 
 @click.command(cls=PlainCommand)
 @click.option("--once", is_flag=True, help="Exit when done; otherwise the collector keeps running.")
-@click.option(
-    "--clients", type=click.IntRange(min=1), default=1000, show_default=True, help="People with a real client."
-)
-@click.option(
-    "--simulated", type=click.IntRange(min=20_000), default=99_000, show_default=True, help="Simulated people."
-)
+@click.option("--clients", type=Count(low=1), default=1000, show_default=True, help="People with a real client.")
+@click.option("--simulated", type=Count(low=20_000), default=99_000, show_default=True, help="Simulated people.")
 @click.option("--browser/--no-browser", default=True, help="Open the pages where there is a screen.")
 @result_options("export", "plot")
 @click.option(

@@ -43,6 +43,7 @@ _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "every
 @click.option("--error", type=Amount(), help="Largest error of a published share.")
 @click.option("--largest-eps", type=Amount(), default=4.0, show_default=True, help="Largest eps a plan chooses.")
 @click.option("--pooled", type=Count(), default=1, show_default=True, help="Rounds pooled for one figure.")
+@click.option("--looks", type=Count(), show_default="the best", help="Rounds that one report is about.")
 @click.option("--typical", type=float, show_default="0.05; yes/no 0.5", help="Share that errors are of.")
 @click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
 @click.option("--one-value", is_flag=True, help="The error holds for each answer, not for all at once.")
@@ -80,6 +81,9 @@ def plan(
 
     Nobody has to be trusted: --eps is for everything that a person ever sends. A relay (--relay) hides from the
     collector who sent which report. It changes no error.
+
+    One report may be about several consecutive rounds (--looks), which makes errors of a round smaller from about
+    eps 2 on. A person then answers in all of them, and figures come when the last of them is over.
 
     --error is for answers that at most the share --typical of people give. Answers may be numbers in order: with
     --want quantiles, --error is that of the share of people at or below a number; with --want mean it is a share of
@@ -196,7 +200,7 @@ def _every_round(found: Plan, everything: bool) -> dict[str, Any]:
 
     return {
         "every_round": as_dict(every_round(found.solved)),
-        "every_round_better_from_eps": better_from(found.solved),
+        "every_round_better_from_eps": better_from(found.solved.replace(looks=found.goals.looks)),
     }
 
 
@@ -252,7 +256,7 @@ def _print(found: Plan, again: list[str], *, everything: bool) -> None:
 
     console = _console()
     _say(console, plan_words.verdict(found))
-    if told := plan_words.better_words(better_from(found.solved), found.solved):
+    if told := plan_words.better_words(better_from(found.solved.replace(looks=found.goals.looks)), found.solved):
         console.print(told, markup=False)
     _table(console, plan_words.COLUMNS, plan_words.rows(found), plan_words.caption(found))
     if found.ways:

@@ -83,7 +83,7 @@ def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def lowered_policy(folder: Path, given: Mapping[str, Any]) -> Policy:
     """The stored policy with the limits that are given; `PolicyRaised` if these allow more than it."""
-    from untrackable.client.stored_policy import stored_policy
+    from untrackable.client.ledger import stored_policy
 
     stored = stored_policy(folder)
     found = changed_policy(stored, given)
@@ -150,8 +150,8 @@ def _as_json(found: Policy, ledger: Ledger) -> dict[str, Any]:
 def _offered(folder: Path, file: Path, as_json: bool) -> None:
     """What a campaign would take of the stored policy, or else of the default one."""
     from untrackable.cli.campaign import read
-    from untrackable.client.offered_campaign import offer
-    from untrackable.client.stored_policy import stored_policy
+    from untrackable.client.client import offer
+    from untrackable.client.ledger import stored_policy
 
     asked = read(file)
     with _one_line_errors(folder):
@@ -166,10 +166,10 @@ def _offered(folder: Path, file: Path, as_json: bool) -> None:
                 "joined": found.joined,
                 "accepted": found.refusal is None,
                 "refusal": found.refusal,
-                "spent_upper": found.spent._asdict(),
-                "spent_with_it_upper": found.spent_with_it._asdict(),
-                "left_with_it_lower": left(limits, found.spent_with_it),
-                **turns_json(found.turns_with_it),
+                "spent_upper": found.before.spent._asdict(),
+                "spent_with_it_upper": found.after.spent._asdict(),
+                "left_with_it_lower": left(limits, found.after.spent),
+                **turns_json(found.after.turns),
             }
         )
         return
@@ -198,7 +198,7 @@ def show(folder: Path, file: Path | None, as_json: bool) -> None:
     Example: untrackable policy show
              untrackable policy show --campaign campaign.json
     """
-    from untrackable.client.offered_campaign import read_ledger
+    from untrackable.client.ledger import read_ledger
 
     if file is not None:
         _offered(folder, file, as_json)
@@ -225,8 +225,7 @@ def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) ->
 
     Example: untrackable policy set --eps 2
     """
-    from untrackable.client.offered_campaign import read_ledger
-    from untrackable.client.stored_policy import store_policy, stored_policy
+    from untrackable.client.ledger import read_ledger, store_policy, stored_policy
 
     if no_relay and limits["relays"]:
         raise click.UsageError("give --relay or --no-relay, not both")

@@ -15,6 +15,7 @@ from untrackable.cli.new_file import NewFile
 from untrackable.cli.progress_display import progress
 from untrackable.cli.result_options import JSON
 from untrackable.cli.terminal import echo, one_line_errors, print_json, read_encoding
+from untrackable.cli.typed_numbers import Count
 
 if TYPE_CHECKING:
     from untrackable.protocol.campaign import Campaign
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.argument("parameters", nargs=-1)
 @PRESET
 @click.option("--out", type=NewFile(), required=True, metavar="FILE", help="Where to write.")
-@click.option("--people", type=click.IntRange(min=0), show_default="all of --values", help="Number of people.")
+@click.option("--people", type=Count(low=0), show_default="all of --values", help="Number of people.")
 @click.option(
     "--rounds",
     type=click.IntRange(1, MOST_ROUNDS),

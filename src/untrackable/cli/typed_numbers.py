@@ -23,20 +23,23 @@ def exact_number(text: str) -> Fraction:
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]
-    """A whole number."""
+    """A whole number, at least `low` if that is given."""
 
     name = "NUMBER"
 
+    def __init__(self, low: int | None = None) -> None:
+        self._low = low
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Check it."""
-        if isinstance(value, int):
-            return value
         try:
-            found = exact_number(str(value))
+            found = Fraction(value) if isinstance(value, int) else exact_number(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if found.denominator != 1:
             self.fail(f"{value!r} is not a whole number", param, ctx)
+        if self._low is not None and found < self._low:
+            self.fail(f"{int(found):,} is too small: at least {self._low:,}", param, ctx)
         return int(found)
 
 

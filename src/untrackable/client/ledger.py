@@ -1,4 +1,4 @@
-"""The ledger of all campaigns: which rounds a client may still answer, and what all campaigns together may reveal.
+"""The ledger of all campaigns: what may still be answered, what all together may reveal, and the policy.
 
 The ledger is on disk before anything is sent. A state counts only while the ledger lists it. A round is marked as
 answered before its report is made, and as tried before the report is sent.
@@ -7,68 +7,34 @@ A campaign is charged when it is joined, with the eps and delta that it declares
 clock can give it back. What all campaigns reveal together is the sum (basic composition).
 """
 
+import contextlib
 import itertools
+import logging
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from untrackable.brackets import at_least, at_most
+from untrackable.client.folder import Folder
 from untrackable.client.policy import Policy
-from untrackable.client.private_folder import Folder
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
+from untrackable.protocol.wire import LAST_ROUND
 
-VERSION = 1
 NAME = "ledger"
 _YEAR = 365 * 86400
 _FORGIVEN = 1 + 1e-12
 """The share by which rounding may make a sum larger than it is."""
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
+_LOG = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Life:
-    """One state's time in a campaign: it may answer rounds first … last. With turns, that is a single round.
-
-    It has answered no round after `through`. It has not tried to send a report of any round after `tried`.
-    """
-
-    name: str
-    first: int
-    last: int | None
-    through: int
-    tried: int = 0
-
-    @property
-    def over(self) -> bool:
-        """Whether it answers no further round."""
-        return self.last is not None and self.through >= self.last
-
-    @property
-    def answered(self) -> bool:
-        """Whether it answered any round."""
-        return self.through >= self.first
-
-    def ended(self) -> "Life":
-        """The same life without any further round."""
-        return replace(self, last=self.through)
-
-    def to_json(self) -> list[Any]:
-        """The life as it is on disk."""
-        return [self.name, self.first, self.last, self.through, self.tried]
-
-    @staticmethod
-    def from_json(content: list[Any]) -> "Life":
-        """The life of this JSON."""
-        name, first, last, through, tried = content
-        return Life(str(name), int(first), last if last is None else int(last), int(through), int(tried))
-
-
-DONE = Life("", 1, 0, 0)
-"""The life of a client whose turn is over, or who never had one. It does not say in which round that was."""
+Clock = Callable[[], float]
+"""Seconds since 1970."""
 
 
 class Spent(NamedTuple):
@@ -80,12 +46,21 @@ class Spent(NamedTuple):
     tracking_delta: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Account:
-    """A campaign's document and the lives of its states. The present one is last."""
+    """A campaign's document, and what the client may still answer: no round before `first`, none up to `through`.
+
+    It has not tried to send a report of any round after `tried`. With turns, `first` is the only round. `life` is
+    the name of the state that answers. Once the turn is over or the campaign was left there is none, and the rest
+    is as here, so the account does not tell in which round a turn was. The ledger's `count` and the times of the
+    files stay, and may tell when that was.
+    """
 
     document: bytes
-    lives: tuple[Life, ...]
+    life: str = ""
+    first: int = 1
+    through: int = 0
+    tried: int = 0
 
     @property
     def campaign(self) -> Campaign:
@@ -93,14 +68,9 @@ class Account:
         return _campaign(self.document)
 
     @property
-    def spent(self) -> Spent:
-        """What is charged: the declared guarantee, once for turns, and else for each life that answers."""
-        campaign = self.campaign
-        declared = campaign.guarantee
-        times = 1 if campaign.turns is not None else sum(life.answered or not life.over for life in self.lives)
-        return Spent(
-            *(times * each for each in (declared.eps, declared.delta, declared.gamma, declared.tracking_delta))
-        )
+    def last(self) -> int:
+        """The last round that may be answered."""
+        return self.first if self.campaign.turns is not None else last_round(self.campaign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +78,8 @@ class Ledger:
     """All accounts of a person.
 
     `count` numbers the ledgers that were written in the folder, `folder_mark` was the mark of its lock then, and
-    `time` is the time of writing, in seconds since 1970 by the client's clock. `policy` is what the person allows,
+    `time` is the time of writing, in seconds since 1970 by the client's clock. `settled` is the time at which it
+    was last noticed that the folder was restored or copied; 0 if it never was. `policy` is what the person allows,
     without pins. It is None in a new ledger.
     """
 
@@ -116,12 +87,8 @@ class Ledger:
     folder_mark: str = ""
     count: int = 0
     time: int = 0
+    settled: int = 0
     policy: Policy | None = None
-
-    def life(self, campaign: str) -> Life | None:
-        """The present life in a campaign, if any."""
-        account = self.accounts.get(campaign)
-        return account.lives[-1] if account else None
 
     def under(self, policy: Policy) -> "Ledger":
         """With a policy that allows no more than the stored one, if there is one; otherwise `PolicyRaised`."""
@@ -129,41 +96,15 @@ class Ledger:
             policy.check_not_above(self.policy)
         return replace(self, policy=replace(policy, pins=()))
 
-    def next_life(self, campaign: Campaign, now: float) -> Life:
-        """A life that answers every round from the next one on. `CampaignRefused` if there is no later round.
+    def joined(self, campaign: Campaign, first: int = 1, life: str = "") -> "Ledger":
+        """The ledger with a state that answers from a round on, or only this one; or with none."""
+        return self._with(Account(campaign.to_bytes(), life, first, first - 1, first - 1))
 
-        Its first round comes after all that were answered. Its last is that of the campaign or of the mechanism,
-        whichever is earlier.
-        """
-        account = self.accounts.get(campaign.id)
-        through = max((life.through for life in account.lives), default=0) if account else 0
-        first = max(last_begun(campaign, now), through) + 1
-        ends = [end for end in (campaign.rounds, campaign.mechanism.last_round) if end is not None]
-        last = min(ends, default=None)
-        if last is not None and first > last:
-            raise CampaignRefused("this campaign is over: no later round is left")
-        return Life("", first, last, first - 1)
-
-    def joined(self, campaign: Campaign, life: Life) -> "Ledger":
-        """The ledger with a new life in a campaign. Earlier lives answer no further round."""
-        before = self.accounts.get(campaign.id, Account(campaign.to_bytes(), ()))
-        earlier = (old.ended() for old in before.lives)
-        return self._with(replace(before, lives=(*(old for old in earlier if old.answered), life)))
-
-    def marked(self, campaign: str, round: int) -> "Ledger":
-        """The ledger with all rounds up to this one counted as answered."""
-        life = self.accounts[campaign].lives[-1]
-        return self._living(campaign, replace(life, through=max(life.through, round)))
-
-    def attempted(self, campaign: str, round: int) -> "Ledger":
-        """The ledger with all rounds up to this one counted as tried. A report that says otherwise was put back."""
-        life = self.accounts[campaign].lives[-1]
-        return self._living(campaign, replace(life, tried=max(life.tried, round)))
-
-    def left(self, campaign: str) -> "Ledger":
-        """The ledger after leaving a campaign, or after its turn: no further round of it is answered."""
+    def marked(self, campaign: str, round: int, *, tried: bool) -> "Ledger":
+        """The ledger with all rounds up to this one counted as answered, and as tried."""
         account = self.accounts[campaign]
-        return self._living(campaign, DONE if account.campaign.turns is not None else account.lives[-1].ended())
+        through, attempted = max(account.through, round), max(account.tried, round)
+        return self._with(replace(account, through=through, tried=attempted if tried else account.tried))
 
     def moved(self, now: float) -> "Ledger":
         """The ledger in a copied folder. Rounds that have begun may have been answered, so they are closed."""
@@ -175,10 +116,9 @@ class Ledger:
             )
         ledger = self
         for name, account in self.accounts.items():
-            begun = last_begun(account.campaign, now)
-            if not account.lives[-1].over:
-                ledger = ledger.marked(name, begun).attempted(name, begun)
-        return ledger
+            if account.life:
+                ledger = ledger.marked(name, last_begun(account.campaign, now), tried=True)
+        return replace(ledger, time=int(now), settled=int(now))
 
     def check(self, policy: Policy, before: "Ledger | None" = None) -> None:
         """Refuse what all campaigns together reveal if it exceeds the policy, or more turns than it allows.
@@ -186,15 +126,13 @@ class Ledger:
         The error says what the ledger `before` this campaign had left.
         """
         spent = self.spent
-        if spent.eps > policy.eps * _FORGIVEN or spent.delta > policy.delta * _FORGIVEN:
+        above = [name for name in Spent._fields if getattr(spent, name) > getattr(policy, name) * _FORGIVEN]
+        if "eps" in above or "delta" in above:
             left = "" if before is None else _left_words(before.spent, policy)
             options = [
-                f"--{name} {at_most(needed, 3)}"
-                for name, needed, allowed in (
-                    ("eps", spent.eps, policy.eps),
-                    ("delta", spent.delta, policy.delta),
-                )
-                if needed > allowed
+                f"--{name} {at_most(getattr(spent, name), 3)}"
+                for name in ("eps", "delta")
+                if getattr(spent, name) > getattr(policy, name)
             ]
             raise CampaignRefused(
                 "this campaign does not fit your privacy budget: all campaigns together would need eps "
@@ -202,7 +140,7 @@ class Ledger:
                 f"{policy.eps:g} and {policy.delta:g}. {left}`untrackable policy show` says what is spent. Only "
                 f"you can raise your budget, if you mean it: `untrackable policy set {' '.join(options)}`"
             )
-        if spent.gamma > policy.gamma * _FORGIVEN or spent.tracking_delta > policy.tracking_delta * _FORGIVEN:
+        if above:
             raise CampaignRefused(
                 "this campaign would make you too easy to track: all campaigns together need gamma "
                 f"{at_most(spent.gamma, 3)} and a tracking delta of {at_most(spent.tracking_delta, 3)} (upper), "
@@ -239,8 +177,8 @@ class Ledger:
     @property
     def spent(self) -> Spent:
         """What all campaigns reveal together: the sums of what each declares."""
-        each = [account.spent for account in self.accounts.values()]
-        return Spent(*(math.fsum(numbers) for numbers in zip(*each, strict=True))) if each else Spent(0, 0, 0, 0)
+        declared = [account.campaign.guarantee for account in self.accounts.values()]
+        return Spent(*(math.fsum(getattr(each, name) for each in declared) for name in Spent._fields))
 
     @property
     def turns(self) -> int:
@@ -252,8 +190,8 @@ class Ledger:
 
         The lock's count is written first. If the process is killed in between, the folder looks like a copied one.
         """
-        folder.lock.advance(self.count + 1)
-        folder.write(NAME, replace(self, count=self.count + 1, folder_mark=folder.lock.folder_mark).content())
+        folder.advance(self.count + 1)
+        folder.write(NAME, replace(self, count=self.count + 1, folder_mark=folder.mark).content())
 
     @staticmethod
     def read(folder: Folder) -> "Ledger":
@@ -262,13 +200,13 @@ class Ledger:
         It has no mark if it is one behind the lock's count. An older ledger is an error, and so is a state that the
         ledger does not list.
         """
-        content, written = folder.read(NAME, "the ledger"), folder.lock.count
+        content, written = folder.read(NAME, "the ledger"), folder.count
         states = sorted(path.name.removesuffix(".state") for path in folder.path.glob("*.state"))
         if content is None:
             # At count 1, writing the first ledger may have been interrupted, and nothing was sent.
             if written > 1 or states:
                 raise StateError(f"the ledger is missing, so it is not known what was spent; {_WHAT_TO_DO}")
-            return Ledger(folder_mark=folder.lock.folder_mark)
+            return Ledger(folder_mark=folder.mark)
         ledger = Ledger.from_content(content)
         if ledger.count < written - 1:
             raise StateError(f"the ledger is an old one, so it is not known what was spent since; {_WHAT_TO_DO}")
@@ -281,53 +219,90 @@ class Ledger:
 
     def content(self) -> dict[str, Any]:
         """The ledger as JSON, as it is on disk."""
-        accounts = {
-            name: {
-                "campaign": account.document.decode(),
-                "lives": [life.to_json() for life in account.lives],
-            }
-            for name, account in self.accounts.items()
-        }
+        accounts = self.accounts.items()
         return {
-            "accounts": accounts,
+            "accounts": {name: {**asdict(one), "document": one.document.decode()} for name, one in accounts},
             "count": self.count,
             "place": self.folder_mark,
+            "policy": None if self.policy is None else self.policy.limits(),
+            "settled": self.settled,
             "time": self.time,
-            "version": VERSION,
-            **({} if self.policy is None else {"policy": self.policy.limits()}),
         }
 
     @staticmethod
     def from_content(content: Mapping[str, Any]) -> "Ledger":
         """The ledger of this JSON."""
-        if content.get("version") != VERSION:
-            raise StateError(
-                f"another version of this library wrote the ledger: it has version {content.get('version')!r:.9}, "
-                f"and this library reads version {VERSION}; move the whole folder away and answer again: only "
-                "rounds that begin later are answered then, and you must subtract what was spent from the policy"
-            )
         try:
-            accounts = {
-                name: Account(_document(name, entry["campaign"].encode()), _lives(entry["lives"]))
-                for name, entry in content["accounts"].items()
-            }
-            stored = content.get("policy")
+            stored = content["policy"]
+            accounts = [
+                Account(**{**one, "document": one["document"].encode()}) for one in content["accounts"].values()
+            ]
             return Ledger(
-                accounts,
+                {identify(one.document): one for one in accounts},
                 str(content["place"]),
                 int(content["count"]),
                 int(content["time"]),
+                int(content["settled"]),
                 None if stored is None else Policy.from_limits(stored),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
 
-    def _living(self, campaign: str, life: Life) -> "Ledger":
-        account = self.accounts[campaign]
-        return self._with(replace(account, lives=(*account.lives[:-1], life)))
-
     def _with(self, account: Account) -> "Ledger":
         return replace(self, accounts={**self.accounts, identify(account.document): account})
+
+
+@contextlib.contextmanager
+def opened_ledger(folder: Folder, now: float) -> Iterator[Ledger]:
+    """Hold a folder and read its ledger; a copied folder is settled first."""
+    with folder.locked():
+        ledger = Ledger.read(folder)
+        if ledger.folder_mark != folder.mark:
+            ledger = _settle(folder, ledger, now)
+        yield replace(ledger, time=max(ledger.time, int(now)))
+
+
+def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
+    """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
+    ledger.moved(now).write(folder)
+    found = Ledger.read(folder)
+    if found.folder_mark != folder.mark_anew():
+        raise StateError(
+            f"{folder.path} is on a file system where a file that is opened again looks like another one "
+            "(inode, time of writing), so the client cannot notice copies and answers nothing: "
+            "move the folder to another file system"
+        )
+    _LOG.warning(
+        "%s was restored or copied, or writing it was interrupted: it is not known what was answered since, so "
+        "rounds that have begun are not answered, and reports that were about to be sent are dropped",
+        folder.path,
+    )
+    return found
+
+
+def read_ledger(folder: Path) -> Ledger:
+    """The ledger of a folder; an empty one if there is no folder yet, which is not made."""
+    if not folder.exists():
+        return Ledger()
+    opened = Folder(folder)
+    with opened.locked():
+        return Ledger.read(opened)
+
+
+def stored_policy(folder: Path) -> Policy | None:
+    """The policy in a folder, without pins; None if no answer has been given there yet."""
+    return read_ledger(folder).policy
+
+
+def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> Policy | None:
+    """Store a policy that may also allow more than the one before, which is returned. Pins are not stored.
+
+    It limits what is joined from now on. What was spent stays spent, and campaigns that were joined go on.
+    """
+    opened = Folder(folder)
+    with opened_ledger(opened, clock()) as ledger:
+        replace(ledger, policy=replace(policy, pins=())).write(opened)
+        return ledger.policy
 
 
 def last_begun(campaign: Campaign, now: float) -> int:
@@ -335,21 +310,14 @@ def last_begun(campaign: Campaign, now: float) -> int:
     return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)
 
 
+def last_round(campaign: Campaign) -> int:
+    """The last round that a client may answer: of the campaign, or of the mechanism if that is earlier."""
+    return min(end for end in (campaign.rounds, campaign.mechanism.last_round, LAST_ROUND) if end is not None)
+
+
 @lru_cache(maxsize=64)
 def _campaign(document: bytes) -> Campaign:
     return Campaign.from_bytes(document)
-
-
-def _document(name: str, document: bytes) -> bytes:
-    if identify(document) != name:
-        raise ValueError("a campaign under another's id")
-    return document
-
-
-def _lives(content: list[list[Any]]) -> tuple[Life, ...]:
-    if not content:
-        raise ValueError("an account without a life")
-    return tuple(Life.from_json(life) for life in content)
 
 
 def _left_words(spent: Spent, policy: Policy) -> str:

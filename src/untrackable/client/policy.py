@@ -18,8 +18,6 @@ LIMITS: dict[str, Any] = {
     "turns_a_year": 4,
 }
 """What a policy limits, all campaigns together, and the cautious limits. Each may be lowered at any time."""
-_OTHERS = ("every_round", "turns_a_year")
-"""The limits that are no real numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +87,8 @@ class Policy:
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> "Policy":
         """The policy that has these limits, and no pins."""
-        numbers: dict[str, Any] = {name: float(content[name]) for name in LIMITS if name not in _OTHERS}
-        others = {name: content[name] for name in _OTHERS}
-        return Policy(**numbers, **others, relays=tuple(content["relays"]))
+        limits: dict[str, Any] = {name: type(usual)(content[name]) for name, usual in LIMITS.items()}
+        return Policy(**limits, relays=tuple(content["relays"]))
 
     def check_every_round(self, campaign: Campaign) -> None:
         """Raise `CampaignRefused` if everybody answers every round, and this is not allowed."""

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.client.client import Client
-from untrackable.client.delivery import Outcome
 from untrackable.client.policy import Policy
-from untrackable.client.sealed_post import AUTHORITY
+from untrackable.client.sending import Outcome
 from untrackable.collector.http.report_upload import GATEWAY
 from untrackable.demo.homepage_question import HOMEPAGES, WEEKS, Population
 from untrackable.mechanisms.simulated_batches import Batch
-from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
+from untrackable.oblivious.binary_http import BinaryResponse, reports_request
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
@@ -129,8 +128,7 @@ def _post(campaign: Campaign, server: str, week: int, body: bytes) -> None:
         return
     from untrackable.oblivious import sealing
 
-    fields = ((b"content-type", kind.encode()),)
-    inner = BinaryRequest(b"POST", b"https", AUTHORITY, path.encode(), fields, body).to_bytes()
+    inner = reports_request(campaign.id, body)
     key = KeyConfig.from_bytes(campaign.gateway.keys_from(week)[0].config)
     sealed = sealing.seal_request(key, inner, length=len(inner))
     answer = request(server, "POST", GATEWAY, sealed.body, sealing.REQUEST_MEDIA_TYPE)

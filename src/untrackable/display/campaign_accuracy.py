@@ -7,6 +7,7 @@ from untrackable.display.numbers import number, upper
 from untrackable.errors import UntrackableError
 from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of
 from untrackable.planning.goals import LARGEST_PEOPLE, USABLE_ERROR, Goals
+from untrackable.planning.longer_looks import look_law
 from untrackable.planning.rounding import counted
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.monotone_search import smallest_integer
@@ -44,17 +45,23 @@ class CampaignAccuracy:
 
 
 def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
-    """The accuracy of one round if this number of people take part. If every round is answered, it is the last."""
+    """The accuracy of one round, or of one look, if this number of people take part.
+
+    If every round is answered, it is the last.
+    """
     means = not campaign.mechanism.tells_shares
     goals = Goals(
         people=people,
-        encoding=campaign.encoding,
+        encoding=campaign.answers,
         rounds=1,
         eps=1.0,
         error=USABLE_ERROR,
         want="mean" if means else "frequencies",
     )
-    law = law_of(campaign.mechanism, goals, round=campaign.rounds or 1)
+    if campaign.looks == 1:
+        law = law_of(campaign.mechanism, goals, round=campaign.rounds or 1)
+    else:
+        law = look_law(campaign.mechanism, campaign.encoding, goals)
     error = _error(campaign, law, goals, people)
     average = float(people * campaign.chance)
     return CampaignAccuracy(

@@ -131,7 +131,10 @@ def guess_bound(eps: float, delta: float) -> float:
 def schedule_words(campaign: Campaign) -> str:
     """When the campaign asks."""
     many = "without end" if campaign.rounds is None else f"{campaign.rounds:,} in all"
-    return f"A round every {_span(campaign.round_seconds)} from {_date(campaign.first_round)}, {many}."
+    looks = (
+        f" Each has {campaign.looks} looks of {_span(int(campaign.look_seconds))}." if campaign.looks > 1 else ""
+    )
+    return f"A round every {_span(campaign.round_seconds)} from {_date(campaign.first_round)}, {many}.{looks}"
 
 
 def end_words(campaign: Campaign, last_round: int | None, now: float) -> str:

@@ -91,7 +91,7 @@ def _draw_people(panel: SubFigure, plan: Plan) -> None:
     axes = titled(panel, "The error with fewer or more people")
     people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _POINTS).round().astype(np.int64))
     marks: list[Any] = []
-    for rounds, name, color in ((1, "one round", BLUE), (goals.turns.rounds, "all rounds together", FAINT)):
+    for rounds, name, color in ((1, "one round", BLUE), (plan.all_rounds.rounds, "all rounds together", FAINT)):
         found = [plan.law.promise(goals.replace(people=int(count)), rounds).radius_upper for count in people]
         usable = np.array(found) <= 1
         axes.plot(people[usable], np.array(found)[usable], color=color, lw=2)

@@ -89,7 +89,7 @@ def _people_chart(plan: Plan) -> Spec | None:
     people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _POINTS).round().astype(np.int64))
     rows = [
         {"line": name, "x": int(count), "y": found}
-        for name, rounds in ((_ONE, 1), (_ALL, goals.turns.rounds))
+        for name, rounds in ((_ONE, 1), (_ALL, plan.all_rounds.rounds))
         for count in people
         if (found := plan.law.promise(goals.replace(people=int(count)), rounds).radius_upper) <= 1
     ]
@@ -98,10 +98,10 @@ def _people_chart(plan: Plan) -> Spec | None:
 
 def _rounds_chart(plan: Plan) -> Spec | None:
     """The error with fewer or more rounds, in the same way."""
-    goals, planned = plan.solved, plan.turns.rounds
-    rounds = np.unique(np.geomspace(1, max(4, planned * 4), _POINTS).round().astype(np.int64))
+    goals, planned = plan.solved, plan.all_rounds.rounds
+    stretches = np.unique(np.geomspace(1, max(4, plan.turns.rounds * 4), _POINTS).round().astype(np.int64))
     rows = []
-    for count in np.unique([*rounds, planned]):
+    for count in np.unique([*(stretches * plan.looks), planned]):
         found = plan.law.promise(goals.replace(rounds=int(count), pooled=1), 1).radius_upper
         if found <= 1:
             rows.append({"line": _ONE, "x": int(count), "y": found})

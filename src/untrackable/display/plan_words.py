@@ -9,11 +9,10 @@ from untrackable.display.numbers import number, odds_factor, upper
 from untrackable.planning.every_round import DELTA, EveryRound
 from untrackable.planning.forecast import Promise
 from untrackable.planning.goals import Goals
-from untrackable.planning.longer_looks import longer_looks
 from untrackable.planning.plans import WIPED_DELTA, Plan, gap
-from untrackable.planning.report_choice import DRAW, GROUPS, JOINT
+from untrackable.planning.report_choice import DIVIDE, DRAW, GROUPS, JOINT
 from untrackable.planning.rounding import counted, rounded_up
-from untrackable.planning.ways_to_ask import DIVIDE, Way
+from untrackable.planning.ways_to_ask import Way
 
 COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
 """The table of a plan."""
@@ -24,7 +23,7 @@ WAYS = {
     DRAW: "one report about one of the questions, which the client draws",
     GROUPS: "one report about some of the questions together, which the client draws",
     JOINT: "one report about all questions together",
-    DIVIDE: "a report about each question, each with its part of eps (for comparison only)",
+    DIVIDE: "a report about each question, with its part of eps",
 }
 """What a person sends in each way to ask."""
 
@@ -43,13 +42,29 @@ def _unmet(plan: Plan) -> list[str]:
 
 def accuracy(plan: Plan) -> list[str]:
     """Three lines: how far off one round, a quarter of the rounds and all of them together will be."""
-    goals, rounds = plan.solved, plan.turns.rounds
+    goals, rounds = plan.solved, plan.all_rounds.rounds
     first = f"{_answer(plan)}{_figure_words(plan, 'one round', plan.one_round)}, {_certainly(goals)}."
-    quarter = f"A quarter of the rounds, {plan.quarter.rounds:,} together: {_short_words(plan, plan.quarter)}."
-    everything = f"All {rounds:,} rounds together: {_short_words(plan, plan.all_rounds)}; nobody is in them twice."
+    part = "A quarter of the rounds" if plan.looks == 1 else "Whole stretches"
+    quarter = f"{part}, {plan.quarter.rounds:,} together: {_short_words(plan, plan.quarter)}."
+    once = "nobody is in them twice" if plan.looks == 1 else "each person counts once"
+    everything = f"All {rounds:,} rounds together: {_short_words(plan, plan.all_rounds)}; {once}."
     if rounds == 1:
         return [first]
-    return [first, quarter, everything]
+    return [first, *_looks(plan), *([] if plan.quarter.rounds == rounds else [quarter]), everything]
+
+
+def _looks(plan: Plan) -> list[str]:
+    """What it means that a report is about several rounds."""
+    if plan.looks == 1:
+        return []
+    stretches = plan.turns.rounds
+    many = f"{stretches:,} stretches" if stretches > 1 else "the only stretch"
+    return [
+        f"One report is about {plan.looks} consecutive rounds: a device draws one of {many} of {plan.looks} "
+        "rounds, keeps its answers to itself, and sends them together in the last of these rounds. Figures of a "
+        f"stretch come when it is over. The report says that its {plan.looks} answers are one person's; eps is for "
+        "all of them together."
+    ]
 
 
 def _answer(plan: Plan) -> str:
@@ -147,8 +162,8 @@ def observers(plan: Plan) -> list[str]:
     reports = "one report" if not goals.wipes else f"one report, or {goals.wipes + 1} if their storage is wiped"
     hardly = ", which is hardly any protection" if eps > _HARDLY_PRIVATE else ""
     return [
-        f"Nobody can follow a person: each sends {reports}, in a round that their device draws in secret. Nobody "
-        "has to be trusted for this.",
+        f"Nobody can follow a person: each sends {reports}, in {_a_turn(plan)} that their device draws in secret. "
+        "Nobody has to be trusted for this.",
         f"The collector alone learns of a person's answer at most eps {upper(eps)}, for ever and with delta 0: "
         f"nothing that they send is more than {odds_factor(eps)} times as likely for one answer as for "
         f"another{hardly} (upper).",
@@ -158,21 +173,25 @@ def observers(plan: Plan) -> list[str]:
     ]
 
 
+def _a_turn(plan: Plan) -> str:
+    return "a round" if plan.looks == 1 else f"a stretch of {plan.looks} rounds"
+
+
 def relay(plan: Plan) -> str:
     """What a relay changes, or would change: the collector's view alone."""
     crowd, relay = plan.crowd, plan.solved.relay
     begin = "The relay changes" if relay else "A relay would change"
     if crowd is None:
-        return f"{begin} nothing that is proved: rounds may have fewer than two reports."
+        return f"{begin} nothing that is proved: {_a_turn(plan)} may have fewer than two reports."
     if crowd.everybody.upper >= plan.eps_alone:
-        return f"{begin} nothing that is proved: rounds have too few reports, at least {crowd.reports:,}."
+        return f"{begin} nothing that is proved: {_a_turn(plan)} has too few reports, at least {crowd.reports:,}."
     always = ""
     if crowd.throughout is not None:
         who = "for people who are active in every round, if others' turns are uniform too"
         always = f"; {who}, {both_ends(crowd.throughout)}"
     return (
-        f"{begin} no error, only the collector's view: among the {crowd.reports:,} reports that a round has at "
-        f"least, eps is {both_ends(crowd.everybody)}{always}, at delta {crowd.delta:g}."
+        f"{begin} no error, only the collector's view: among the {crowd.reports:,} reports that {_a_turn(plan)} "
+        f"has at least, eps is {both_ends(crowd.everybody)}{always}, at delta {crowd.delta:g}."
     )
 
 
@@ -182,8 +201,8 @@ def details(plan: Plan) -> list[str]:
     if plan.ways:
         told.append(f"Best way to ask: {WAYS[plan.way]}.")
     told.append(
-        f"If storage is wiped once in every round, a person answers again and again: eps {_bound(plan.wiped)} at "
-        f"delta {WIPED_DELTA:g}. Wiped more often, there is no bound."
+        f"If storage is wiped once in every {_a_turn(plan)[2:]}, a person answers again and again: eps "
+        f"{_bound(plan.wiped)} at delta {WIPED_DELTA:g}. Wiped more often, there is no bound."
     )
     unwiped = ", if no storage is wiped" if plan.solved.wipes else ""
     told.append(
@@ -192,13 +211,6 @@ def details(plan: Plan) -> list[str]:
     )
     if plan.mechanism.shift() is not None:
         told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")
-    looks = longer_looks(plan.solved)
-    if looks and looks[0].rounds > 1:
-        error = _number(100 * looks[0].standard_error)
-        told.append(
-            f"One report about {looks[0].rounds} consecutive rounds would tell each with a standard error of "
-            f"{error} points (upper). Campaigns do not offer that yet."
-        )
     told.append("Rounds that are pooled weigh people by how often they are active.")
     return [*told, f"Asked for: {asked(plan.goals)}."]
 
@@ -232,6 +244,7 @@ def asked(goals: Goals) -> str:
         question = f"several answers at once, of which {goals.asked.cells:,} shares are wanted"
     parts = [question]
     parts += [f"{goals.rounds:,} round{'s' * (goals.rounds != 1)}"] if goals.rounds else []
+    parts += [f"{goals.looks:,} of them in one report"] if (goals.looks or 1) > 1 else []
     parts += [f"{goals.pooled:,} of them pooled for a figure"] if goals.pooled > 1 else []
     parts += [f"{counted(goals.people)} {'people' if goals.people > 1 else 'person'}"] if goals.people else []
     parts += [f"{goals.share} of them with a turn"] if goals.share != 1 else []
@@ -244,7 +257,8 @@ def asked(goals: Goals) -> str:
 
 def rows(plan: Plan) -> list[tuple[str, ...]]:
     """The table of a plan under `COLUMNS`."""
-    named = (("one round", plan.one_round), ("a quarter", plan.quarter), ("all rounds", plan.all_rounds))
+    part = "a quarter" if plan.looks == 1 else "whole stretches"
+    named = (("one round", plan.one_round), (part, plan.quarter), ("all rounds", plan.all_rounds))
     figure = [("a figure", plan.figure)] if plan.solved.pooled > 1 else []
     return [promise_cells(name, promise) for name, promise in (*figure, *named)]
 

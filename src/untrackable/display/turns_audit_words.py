@@ -80,6 +80,13 @@ def _several(audit: TurnsAudit) -> Iterable[str]:
 
 
 def _privacy(audit: TurnsAudit) -> Iterable[str]:
+    if not audit.eps_upper:
+        yield (
+            "Reports have no content, so there is no answer to protect: everything that a person ever sends has "
+            "eps = 0, with delta = 0 (exact), also if storage is wiped. A report says one thing: that somebody was "
+            "active in its round. That is seen, and no noise hides it."
+        )
+        return
     yield (
         f"Everything that a person ever sends keeps the answer private with eps = {upper(audit.eps_upper)}, with "
         "delta = 0, also if the answer changes (upper)."

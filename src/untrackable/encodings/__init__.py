@@ -1,7 +1,7 @@
 """Public rules that turn people's values into integers below 2^d. They also decide about values that do not fit.
 
-`Bit`, `IntegerRange`, `Buckets`, `Categories`, `Choices`, `Record`, `HashedStrings`, `DiscoveredStrings` and
-`Presence` are each an `Encoding`; `from_json` makes one of its description.
+`Bit`, `IntegerRange`, `Buckets`, `Categories`, `Choices`, `Record`, `Path`, `HashedStrings`, `DiscoveredStrings`
+and `Presence` are each an `Encoding`; `from_json` makes one of its description.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from untrackable.encodings.hashed_strings import HashedStrings as HashedStrings
     from untrackable.encodings.number_ranges import Buckets as Buckets
     from untrackable.encodings.number_ranges import IntegerRange as IntegerRange
+    from untrackable.encodings.path import Path as Path
     from untrackable.encodings.presence import Presence as Presence
     from untrackable.encodings.record import Record as Record
 
@@ -32,6 +33,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Encoding": "encoding",
         "HashedStrings": "hashed_strings",
         "IntegerRange": "number_ranges",
+        "Path": "path",
         "Presence": "presence",
         "Record": "record",
         "from_json": "encoding",

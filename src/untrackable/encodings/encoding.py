@@ -37,6 +37,7 @@ _HOMES = {
     "choices": "choices.Choices",
     "presence": "presence.Presence",
     "record": "record.Record",
+    "path": "path.Path",
 }
 
 

@@ -6,6 +6,7 @@ from untrackable.encodings.bit import Bit
 from untrackable.encodings.choices import Choices
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.path import Path
 from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.units import converted, read_quantity
@@ -14,8 +15,11 @@ from untrackable.units import converted, read_quantity
 def from_text(encoding: Encoding | None, text: str) -> Any:
     """A number if the encoding takes numbers, otherwise the text. Without an encoding, an integer.
 
-    Choices are separated by commas, and the attributes of a record are too, each as name=value.
+    Choices are separated by commas, and the attributes of a record are too, each as name=value. The answers of a
+    path are separated by semicolons.
     """
+    if isinstance(encoding, Path):
+        return [from_text(encoding.of, part.strip()) for part in text.split(";")]
     if isinstance(encoding, Choices):
         return [part.strip() for part in text.split(",") if part.strip()]
     if isinstance(encoding, Record):

@@ -170,8 +170,10 @@ class Estimate(NotebookView):
             radius = self._deviation(some) * mean_radius(1, beta)
         found = Interval(frequencies - radius, frequencies + radius)
         if self.radii is None and self.reach is None and (each := self.spread.of_each()) is not None:
-            lower, upper = each.ends(self.frequencies, self.n, beta)
-            return Interval(np.maximum(found.lower, lower[some]), np.minimum(found.upper, upper[some]))
+            lower, upper = each.at(np.arange(self.frequencies.size)[some]).ends(frequencies, self.n, beta)
+            if each.by_share is not None:  # Hoeffding's inequality is among its own.
+                return Interval(lower, upper)
+            return Interval(np.maximum(found.lower, lower), np.minimum(found.upper, upper))
         return found
 
     def _deviation(self, some: Some) -> FloatArray:

@@ -2,10 +2,10 @@
 
 All of them implement `Mechanism`; `from_json` makes one from its JSON description. Our own are `Deck`, `Fading`,
 `Faded`, `InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`,
-`CountMeanSketch`, `HadamardSketch`, `Views`, `OneBitMean`, `Levelled` and `Present` are local mechanisms: they
-report a value once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in every round.
-Other authors published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and
-`Votes`.
+`CountMeanSketch`, `HadamardSketch`, `Views`, `Divided`, `OneBitMean`, `Levelled` and `Present` are local
+mechanisms: they report a value once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in
+every round. Other authors published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`,
+`OneChange` and `Votes`.
 """
 
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.kept.loloha import Loloha as Loloha
     from untrackable.mechanisms.kept.rappor import Rappor as Rappor
     from untrackable.mechanisms.kept.unary import Unary as Unary
+    from untrackable.mechanisms.local.divided import Divided as Divided
     from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
     from untrackable.mechanisms.local.one_bit_mean import OneBitMean as OneBitMean
     from untrackable.mechanisms.local.present import Present as Present
@@ -52,6 +53,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "DBitFlip": "kept.dbitflip",
         "Dealt": "wrappers.card_dealing",
         "Deck": "inner_product.deck",
+        "Divided": "local.divided",
         "Faded": "inner_product.faded",
         "Fading": "inner_product.fading",
         "FixedVector": "others.fixed_vector",

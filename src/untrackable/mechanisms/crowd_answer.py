@@ -8,6 +8,7 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.crowd_counts import LARGEST_CROWD
 
 _NOBODY = "there is nobody to hide among"
+_NOTHING = "reports have no content to hide"
 
 
 class InCrowd(NamedTuple):
@@ -28,6 +29,8 @@ def in_crowd(mechanism: Mechanism, people: int, rounds: int | None, delta: float
     counted = min(people, LARGEST_CROWD)
     if counted < 2:
         return InCrowd(people, delta, None, _NOBODY)
+    if mechanism.loss_of_one_report == 0:
+        return InCrowd(people, delta, None, _NOTHING)
     try:
         pair = mechanism.crowd(people=counted, reports=rounds)
     except ValueError as error:

@@ -32,6 +32,7 @@ _HOMES = {
 }
 _BASES = {
     "count-mean-sketch": "local.sketches.CountMeanSketch",
+    "divided": "local.divided.Divided",
     "hadamard-sketch": "local.sketches.HadamardSketch",
     "levelled": "local.string_levels.Levelled",
     "noisy-inner-product": "local.noisy_inner_product.NoisyInnerProduct",

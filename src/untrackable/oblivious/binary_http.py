@@ -59,6 +59,17 @@ class BinaryRequest:
         return found
 
 
+AUTHORITY = b"collector.invalid"
+"""The collector's name in every request with reports. Its real name could have been made for one person."""
+
+
+def reports_request(campaign: str, reports: bytes) -> bytes:
+    """The request that brings reports to a campaign, as bytes. It is the same for everyone but for the reports."""
+    fields = ((b"content-type", b"application/octet-stream"),)
+    path = f"/campaigns/{campaign}/reports".encode()
+    return BinaryRequest(b"POST", b"https", AUTHORITY, path, fields, reports).to_bytes()
+
+
 @dataclass(frozen=True, slots=True)
 class BinaryResponse:
     """A final response: its status, its fields, and its content."""

@@ -12,8 +12,9 @@ from untrackable.errors import UntrackableError
 from untrackable.mechanisms.catalogue import CATALOGUE
 from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.planning.answer_widths import widths
 from untrackable.planning.goals import LARGEST_EPS, Goals
-from untrackable.planning.report_choice import widths
+from untrackable.planning.longer_looks import path_report
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.turns import survey_variance
@@ -43,25 +44,31 @@ def better_from(goals: Goals) -> float | None:
 
     None if there is none up to 64, or if other figures than frequencies of one answer are asked for.
     """
-    rounds, people = goals.turns.rounds, goals.people or 1
+    rounds, people = goals.rounds or goals.pooled, goals.people or 1
     if rounds == 1 or goals.want != "frequencies" or goals.asked is not None or goals.discovered is not None:
         return None
-    share = goals.typical_share(goals.size)
-    reports = max(1.0, float(people * goals.turns.chance))
+    share, turns = goals.typical_share(goals.size), goals.with_looks()
 
     def excess(width: int, eps_report: float) -> tuple[float, float]:
         """The eps of a whole deck, and by how much its variance exceeds that of one turn at this eps."""
         card = NoisyInnerProduct(bits=goals.width, eps=eps_report, width=width)
         eps = Experiment([(card.privacy_factor(), rounds)]).gamma(DELTA).upper
-        alone = eps / (goals.wipes + 1)
-        noise = min(
-            NoisyInnerProduct(bits=goals.width, eps=min(alone, _LOUDEST), width=each).held_variance(share)
-            for each in widths(goals.width, min(alone, _LOUDEST))
-        )
-        return eps, card.held_variance(share) / people - survey_variance(noise, share, reports, people)
+        alone = min(eps / (goals.wipes + 1), _LOUDEST)
+        return eps, card.held_variance(share) / people - min(_variance(turn, alone, share) for turn in turns)
 
     found = [eps for width in widths(goals.width, _QUIETEST) if (eps := _crossing(width, excess)) <= LARGEST_EPS]
     return min(found, default=None)
+
+
+def _variance(turn: Goals, eps: float, share: float) -> float:
+    """The variance of a round with one turn, by a report of this eps about so many looks."""
+    people, bits = turn.people or 1, turn.width
+    if (turn.looks or 1) > 1:
+        noise = path_report(turn, eps).law.noise(share)
+    else:
+        reports = (NoisyInnerProduct(bits=bits, eps=eps, width=width) for width in widths(bits, eps))
+        noise = min(report.held_variance(share) for report in reports)
+    return survey_variance(noise, share, max(1.0, float(people * turn.turns.chance)), people)
 
 
 def _crossing(width: int, excess: Callable[[int, float], tuple[float, float]]) -> float:
@@ -80,14 +87,18 @@ def every_round(goals: Goals, *, progress: Progress = no_progress) -> tuple[Ever
     if goals.want != "frequencies" or goals.asked is not None or goals.discovered is not None:
         raise ValueError("mechanisms for every round are compared for frequencies of one answer only")
     budget = Budget(
-        values=goals.size, eps=goals.eps or 1.0, delta=DELTA, reports=goals.turns.rounds, people=goals.people or 1
+        values=goals.size,
+        eps=goals.eps or 1.0,
+        delta=DELTA,
+        reports=goals.rounds or goals.pooled,
+        people=goals.people or 1,
     )
-    share, found = goals.typical_share(goals.size), []
+    share, found, rounds = goals.typical_share(goals.size), [], goals.rounds or goals.pooled
     for done, entry in enumerate(CATALOGUE.values()):
         progress(entry.name, done / len(CATALOGUE))
         try:
             mechanism = entry.for_budget(budget)
-            last = 1 if mechanism.rounds_alike else goals.turns.rounds
+            last = 1 if mechanism.rounds_alike else rounds
             error = mechanism.held_error(budget.people, share=share, round=last)
             if error is None:
                 found_error = mechanism.accuracy(budget.people, round=last, candidates=range(goals.size))

@@ -1,9 +1,9 @@
 """How far published figures will be off, before there is any report: by noise, and by who happens to answer.
 
 A round has about m = n·q/k reports, each of somebody who was drawn whatever they hold. An estimate of a share p has
-the variance V/m + p(1-p)(1-m/n)/m (`theory.turns.survey_variance`), in pooled rounds at most V/m + p(1-p)/m. Its
-interval inverts the law of its count. Radii are of the fewest reports that are likely (99 of 100 rounds have more),
-for an estimate that equals the stated share.
+the variance V/m + p(1-p)(n-m)/(n-1)/m (`theory.turns.survey_variance`), in pooled rounds at most V/m + p(1-p)/m.
+Its interval inverts the law of its count. Radii are of the fewest reports that are likely (99 of 100 rounds have
+more): that of an estimate that equals the stated share, or the quantile of its error if that is larger.
 """
 
 import math
@@ -24,17 +24,24 @@ from untrackable.mechanisms.wanted_figure import wanted_spread, wanted_statistic
 from untrackable.planning.goals import Goals
 from untrackable.theory.accuracy import Accuracy, count_interval
 from untrackable.theory.crowd_counts import LARGEST_CROWD, fewest_likely_reports
-from untrackable.theory.turns import survey_variance
+from untrackable.theory.turns import survey_variance, unheard
 
 _SURELY = 3
 """Standard errors above the threshold at which a string is nearly always found."""
+_BETWEEN = 17
+"""Counts between the mean and the largest that is likely. If half is between, the worst error may be there too."""
 _SETTLED = 4
 """Steps after which the share from which on strings are found no longer changes."""
+_MANY = 1e12
+"""Reports of which one more or less does not matter."""
 _VERY_MANY = 1e300
 """People of whom any sample is a small part."""
 _BELOW = 2.5
 """Standard deviations below the mean that more than 99 of 100 rounds have, where there are very many people."""
 
+
+_TRIED = 129
+"""Shares among which that with the largest variance is looked for."""
 
 Certainty = Literal["exact", "upper", "predicted"]
 
@@ -97,6 +104,11 @@ class ErrorLaw(ABC):
         few = fewest_reports(goals.people or 1, min(Fraction(1), goals.turns.chance * goals.pooled))
         return self.radius(few, goals.beta / self.statistics) if few else math.inf
 
+    def relative_error(self, goals: Goals) -> float:
+        """The standard error of a published figure, times the root of its reports, if there are many of them."""
+        people = _VERY_MANY if goals.pooled > 1 else _MANY / float(goals.turns.chance)
+        return self.standard_error(_MANY, people) * math.sqrt(_MANY)
+
 
 class CountLaw(ErrorLaw):
     """The law of a share for which reports are counted: p if the sender holds the value, and else q."""
@@ -116,13 +128,24 @@ class CountLaw(ErrorLaw):
         return math.sqrt(survey_variance(self.noise(self.share), self.share, reports, people))
 
     def radius(self, reports: int, beta: float, share: float | None = None) -> float:
-        """That of the interval that inverts the law of the count, if senders are a random sample (exact)."""
+        """That of the interval that inverts the law of the count, if senders are a random sample.
+
+        It is at least as large as any error of an answer of this share or a smaller one, except with probability
+        beta. An error is largest for the smallest share from which on its count is likely, where the interval of
+        that count begins; or, downwards, for the share itself.
+        """
+        from scipy.stats import binom
+
         held = min(self.share if share is None else share, self._peak)
-        counts = np.array([reports * (self._elsewhere + held / self._span)])
+        mean = reports * (self._elsewhere + held / self._span)
+        fewest, most = (float(binom.ppf(level, reports, mean / reports)) for level in (beta / 2, 1 - beta / 2))
+        counts = np.array([mean, *np.rint(np.linspace(mean, most, _BETWEEN)), max(0.0, fewest - 1)])
         lower, upper = count_interval(
             counts, reports, beta, elsewhere=self._elsewhere, span=self._span, sampled=True
         )
-        return float(max(held - lower[0], upper[0] - held))
+        found = (counts / reports - self._elsewhere) * self._span
+        down = (mean - fewest) / reports * self._span
+        return float(max((found - lower).max(), upper[0] - held, down, upper[-1] - found[-1]))
 
 
 class SpreadLaw(ErrorLaw):
@@ -142,11 +165,10 @@ class SpreadLaw(ErrorLaw):
     def variances(self, reports: float, people: float) -> np.ndarray:
         """The variances of all sums (upper)."""
         own, shares = self._spread.by_share, np.asarray(self._shares)
-        noise = np.asarray(self._spread.variance) if own is None else shares * own[0] + (1 - shares) * own[1]
-        sample = shares * (1 - shares) * max(0.0, 1 - reports / people)
+        noise = np.asarray(self._spread.variance) if own is None else own.noise(shares, 1, 0.5)
+        sample = shares * (1 - shares) * unheard(reports, people)
         # A term that lies in one interval, whoever sends it, has no larger variance than two ends of that.
-        whole = np.asarray(self._spread.span) <= np.asarray(self._spread.part)
-        most = np.where(whole, np.square(self._spread.span) / 4, np.inf)
+        most = np.where(self._spread.whole, np.square(self._spread.span) / 4, np.inf)
         return np.asarray(np.minimum(noise + sample, most) / reports)
 
     def radius(self, reports: int, beta: float, share: float | None = None) -> float:
@@ -158,12 +180,17 @@ class SpreadLaw(ErrorLaw):
         widest, own = np.asarray(self._sampled.radius(reports, beta)), self._sampled.by_share
         if own is None:
             return widest
-        peak = np.clip((np.asarray(own[0]) - own[1] + own[2]) / (2 * own[2]), 0, 1)  # Here the variance is largest.
-        most = np.minimum(self._shares if share is None else share, peak)
-        shares = np.array(np.broadcast_to(most, np.shape(widest) or (1,)))
-        lower, upper = self._sampled.ends(shares, reports, beta)
-        found: np.ndarray = np.minimum(widest, np.maximum(shares - lower, upper - shares))
-        return found
+        limit = np.broadcast_to(self._shares if share is None else share, np.shape(widest) or (1,))
+        tried = np.linspace(0, limit, _TRIED)
+        mean, drawn = own.noise(tried, reports, own.spent * beta), tried * (1 - tried)
+        # No share, or where the variance is largest: everybody's, and that of the noise of those who answer.
+        noises = (mean, own.noise_of_sample(mean, reports, own.spent * beta))
+        peaks = [np.take_along_axis(tried, (noise + drawn).argmax(axis=0)[None], axis=0)[0] for noise in noises]
+        found = np.array([tried[0], *peaks])
+        lower, upper = self._sampled.ends(found, reports, beta)
+        radii = np.maximum(found - lower, upper - found).max(axis=0)
+        narrower: np.ndarray = np.minimum(widest, radii)
+        return narrower
 
 
 class FoundLaw(ErrorLaw):
@@ -205,7 +232,7 @@ class AnyLaw(ErrorLaw):
         """Exact where the mechanism knows it; else that of an answer that nobody gives."""
         held = self._mechanism.held_error(int(reports), share=self.share, round=self._round)
         found = self._accuracy(int(reports), 0.05).standard_error if held is None else held
-        return math.hypot(found, math.sqrt(self.share * (1 - self.share) * (1 - reports / people) / reports))
+        return math.hypot(found, math.sqrt(self.share * (1 - self.share) * unheard(reports, people) / reports))
 
     def radius(self, reports: int, beta: float, share: float | None = None) -> float:
         """For answers of any share (upper)."""

@@ -13,7 +13,10 @@ from untrackable.checks import Chance
 from untrackable.encodings.asked_tables import AskedTables
 from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
 from untrackable.encodings.encoding import LARGEST_BITS, Encoding
+from untrackable.encodings.hashed_strings import HashedStrings
+from untrackable.encodings.path import Path
 from untrackable.encodings.salt import SHORTEST_SALT
+from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.wanted_figure import WANTS, Want
 from untrackable.theory.crowd_counts import MARGIN, checked_margin
 from untrackable.theory.turns import Turns
@@ -56,6 +59,10 @@ class Goals:
     people give have larger errors. `pooled` is the number of rounds that are pooled for one published figure. Left
     out, the error is as small as possible.
 
+    `looks` is the number of consecutive rounds that one report is about, a divisor of `rounds`; left out, the plan
+    chooses it. With more than one, the device draws which of these stretches it answers, keeps its answers in all
+    its rounds, and sends them together at its end.
+
     `want` is what is to be published of an ordered question. For "quantiles", `error` is that of the share of
     people at or below a number. For a "mean" it is a share of the range from the lowest to the highest number. If
     the encoding asks for several answers at once, it is that of every cell of every table. If strings are
@@ -75,6 +82,7 @@ class Goals:
     simultaneous: bool = True
     typical: float | None = None
     pooled: int = 1
+    looks: int | None = None
     want: Want = "frequencies"
     share: Chance = Fraction(1)
     wipes: int = 0
@@ -120,6 +128,10 @@ class Goals:
             )
         if self.rounds is not None and self.pooled > self.rounds:
             raise ValueError(f"pooled must be at most rounds, {self.rounds}, got {self.pooled}")
+        if self.looks is not None:
+            checks.settle(self, looks=checks.integer("looks", self.looks, low=1, high=checks.MOST_ROUNDS))
+            if problem := self._problem_of_looks(self.looks):
+                raise ValueError(problem)
 
     def _settle_question(self) -> None:
         given = [name for name in _QUESTIONS if getattr(self, name) is not None]
@@ -127,6 +139,8 @@ class Goals:
             raise ValueError(f"give one of {', '.join(_QUESTIONS)}; got {' and '.join(given) or 'none'}")
         if self.encoding is not None and not isinstance(self.encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, not {type(self.encoding).__name__}")
+        if isinstance(self.encoding, Path):
+            raise TypeError("encoding must be that of one answer: give looks for the number of rounds of a report")
         if self.values is not None:
             checks.settle(self, values=checks.integer("values", self.values, low=2))
             if self.width > LARGEST_BITS:
@@ -152,6 +166,35 @@ class Goals:
                     "want must not be mean: the answers must stand for numbers at equal distances, within a range"
                 )
 
+    def _problem_of_looks(self, looks: int) -> str:
+        """Why a report cannot be about so many rounds; nothing if it can."""
+        if looks == 1:
+            return ""
+        if self.want != "frequencies" or not self._has_single_answers():
+            return "looks must be 1: only the shares of one answer out of a list are told by longer reports"
+        if self.width * looks > LARGEST_WIDTH:
+            most = LARGEST_WIDTH // self.width
+            return f"looks must be at most {most} for so many answers, got {looks}"
+        if (self.rounds or looks) % looks:
+            return f"rounds must be a multiple of looks, {looks}, got {self.rounds}"
+        if self.pooled > 1 and self.pooled % looks:
+            return f"pooled must be 1 or a multiple of looks, {looks}, got {self.pooled}"
+        return ""
+
+    def _has_single_answers(self) -> bool:
+        """Whether people give one answer out of a known list."""
+        if self.encoding is None:
+            return self.strings is None
+        several = isinstance(self.encoding, DiscoveredStrings | HashedStrings) or self.asked is not None
+        return not several and self.encoding.values > 1
+
+    def with_looks(self) -> "tuple[Goals, ...]":
+        """The goals with each number of looks that is possible, 1 first; or with the one that is given."""
+        if self.looks is not None:
+            return (self,)
+        possible = (looks for looks in range(1, LARGEST_WIDTH + 1) if not self._problem_of_looks(looks))
+        return tuple(self.replace(looks=looks) for looks in possible)
+
     def replace(self, **changes: Any) -> "Goals":
         """The same goals with other demands."""
         return dataclasses.replace(self, **changes)
@@ -167,8 +210,12 @@ class Goals:
 
     @property
     def turns(self) -> Turns:
-        """When people answer. While the number of rounds is not known, it is that of the pooled ones."""
-        return Turns(rounds=self.rounds or self.pooled, share=self.share, wipes=self.wipes)  # type: ignore[arg-type]
+        """When people answer. While the number of rounds is not known, it is that of the pooled ones.
+
+        With several looks, a turn is a stretch of so many rounds.
+        """
+        rounds = max(1, (self.rounds or self.pooled) // (self.looks or 1))
+        return Turns(rounds=rounds, share=self.share, wipes=self.wipes)  # type: ignore[arg-type]
 
     @property
     def eps_report(self) -> float:

@@ -33,7 +33,7 @@ def nearest(goals: Goals, error: float) -> tuple[Change, ...]:
 
 
 def _longer_rounds(goals: Goals, error: float) -> Iterator[Change]:
-    rounds = goals.turns.rounds
+    rounds = goals.rounds or goals.pooled
     fewer = rounds_possible(goals, error)
     if fewer < rounds:
         times = shown_up(rounds / fewer)
@@ -46,7 +46,7 @@ def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
     def excess(pooled: int) -> float:
         return math.log(error_of(goals.replace(pooled=pooled)) / error)
 
-    pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=goals.turns.rounds)
+    pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=goals.rounds or goals.pooled)
     if pooled > goals.pooled:
         yield Change("pooled", pooled, f"{pooled:,} rounds pooled for one figure")
 

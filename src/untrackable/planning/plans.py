@@ -11,13 +11,14 @@ from untrackable.brackets import Bracket
 from untrackable.encodings.bit import Bit
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.number_ranges import LARGEST_COUNT, IntegerRange
+from untrackable.encodings.path import Path
 from untrackable.encodings.salt import SHORTEST_SALT
 from untrackable.mechanisms.wrappers.fresh import Fresh
 from untrackable.notebook_view import NotebookTable
 from untrackable.planning.forecast import ErrorLaw, Promise, fewest_reports
 from untrackable.planning.goals import USABLE_ERROR, Goals, Unknown
+from untrackable.planning.longer_looks import best_look
 from untrackable.planning.nearest_changes import Change, nearest
-from untrackable.planning.report_choice import best_report
 from untrackable.planning.rounding import rounded_up
 from untrackable.planning.unknown_goal import solve
 from untrackable.planning.ways_to_ask import Way, ways_to_ask
@@ -51,7 +52,8 @@ class Plan(NotebookTable):
     """The answer. `solved` are the goals with nothing left open, and `met` says whether the campaign meets them.
 
     If it does not, `why` says so in a sentence, `changes` are the nearest ones that would help, and everything else
-    is about the campaign that comes nearest. `ways` are those to ask for several answers at once, best first.
+    is about the campaign that comes nearest. `ways` are those to ask for several answers at once, best first. If a
+    report is about several `looks`, `quarter` is rounded up to whole stretches of them.
     `wiped` is eps at delta 1e-6 for somebody whose storage is wiped once in every round.
     """
 
@@ -78,6 +80,11 @@ class Plan(NotebookTable):
     def turns(self) -> Turns:
         """When people answer."""
         return self.solved.turns
+
+    @property
+    def looks(self) -> int:
+        """The number of consecutive rounds that one report is about."""
+        return self.solved.looks or 1
 
     @property
     def error_upper(self) -> float:
@@ -117,12 +124,16 @@ class Plan(NotebookTable):
         if not self.met:
             raise ValueError(f"these goals are not met, so there is no campaign: {self.why}")
         return CampaignDraft(
-            encoding=chosen_encoding(self.solved, self.salt),
+            encoding=self._encoding(),
             mechanism=self.mechanism,
             rounds=self.turns.rounds,
             turns=self.turns,
             guarantee=Guarantee(eps=self.solved.eps or 0.0, crowd=self._declared_crowd()),
         )
+
+    def _encoding(self) -> Encoding | None:
+        found = chosen_encoding(self.solved, self.salt)
+        return found if self.looks == 1 or found is None else Path(of=found, looks=self.looks)
 
     def _declared_crowd(self) -> CrowdGuarantee | None:
         if not self.solved.relay or self.crowd is None:
@@ -142,7 +153,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     progress("choosing the report", 0.0)
     solved, why = solve(goals)
-    chosen = best_report(solved)
+    solved, chosen = best_look(solved)
     progress("comparing ways to ask", 0.4)
     ways = ways_to_ask(solved)
     progress("computing the privacy in a crowd", 0.5)
@@ -150,9 +161,10 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
     if goals.relay and crowd is None and not why:
         why = "A crowd needs at least two reports in every round, and there are too few people for that."
     progress("looking for what would help", 0.8)
-    rounds = solved.turns.rounds
+    rounds, looks = solved.rounds or solved.pooled, solved.looks or 1
+    quarter_rounds = looks * math.ceil(rounds / looks / 4)
     figure, one, quarter, everything = (
-        chosen.law.promise(solved, count) for count in (solved.pooled, 1, math.ceil(rounds / 4), rounds)
+        chosen.law.promise(solved, count) for count in (solved.pooled, 1, quarter_rounds, rounds)
     )
     return Plan(
         goals=goals,
@@ -160,7 +172,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         solved=solved,
         met=not why,
         why=why,
-        changes=nearest(solved, goals.error or USABLE_ERROR) if why else (),
+        changes=nearest(solved.replace(looks=goals.looks), goals.error or USABLE_ERROR) if why else (),
         way=chosen.way,
         mechanism=chosen.mechanism,
         law=chosen.law,

@@ -3,24 +3,28 @@
 A person sends one report, so its eps is the whole budget, and no composition is involved.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from untrackable.encodings.asked_tables import AskedTables, View
+from untrackable.estimation.intervals import MOST_RADIUS
 from untrackable.mechanisms.demands import Unsuitable
 from untrackable.mechanisms.local.local_interface import Local
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct, smallest_eps
+from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local.one_bit_mean import MOST_VALUES, OneBitMean
 from untrackable.mechanisms.local.string_levels import Levelled
 from untrackable.mechanisms.local.view_weights import tuned_weights
 from untrackable.mechanisms.local.views import LARGEST_VIEW, Views
 from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.planning.answer_widths import widths
+from untrackable.planning.divided_eps import divided_reports
 from untrackable.planning.forecast import ErrorLaw, law_of
 from untrackable.planning.goals import Goals
 
-DRAW, GROUPS, JOINT = WAYS = ("draw", "groups", "joint")
-"""Each report is about one of the tables, which the client draws; about some of them; or about all together."""
+DRAW, GROUPS, JOINT, DIVIDE = WAYS = ("draw", "groups", "joint", "divide")
+"""Each report is about one of the tables, which the client draws; about some of them; about all together; or about
+each of them, with its part of eps."""
 LARGEST_JOINT = 16
 """The largest number of bits that are asked about together."""
 _MANY = 64
@@ -42,30 +46,38 @@ class Chosen(NamedTuple):
 def best_report(goals: Goals, *, ways: Iterable[str] = WAYS) -> Chosen:
     """The report with the smallest radius of a published figure, for goals with an eps; or `Unsuitable`.
 
-    Tables have radii by inequalities that differ in how close they are. So standard errors decide among these.
+    If no report tells such a figure, it is that of all rounds together that counts. Tables have radii by
+    inequalities that differ in how close they are. So standard errors decide among these.
     """
-    found: list[tuple[float, float, Chosen]] = []
+    found: list[Chosen] = []
     refused = Unsuitable("values", "No report fits this question.")
     for way, base in _bases(goals, goals.eps_report, tuple(ways)):
         mechanism = Fresh(base)
         try:
-            law = law_of(mechanism, goals)
+            found.append(Chosen(way, mechanism, law_of(mechanism, goals)))
         except Unsuitable as reason:
             refused = reason
-            continue
-        radius = 0.0 if goals.asked is not None else law.figure_radius(goals)
-        found.append((radius, law.standard_error(1.0, 1.0), Chosen(way, mechanism, law)))
     if not found:
         raise refused
-    return min(found, key=lambda one: one[:2])[2]
+    if goals.asked is not None:
+        return min(found, key=lambda one: one.law.relative_error(goals))
+    radii = figure_radii([(goals, one.law) for one in found])
+    return min(zip(radii, found, strict=True), key=lambda one: (one[0], one[1].law.relative_error(goals)))[1]
+
+
+def figure_radii(found: list[tuple[Goals, ErrorLaw]]) -> list[float]:
+    """The radii of the published figures; of all rounds together, if no published figure would tell anything."""
+    radii = [law.figure_radius(each) for each, law in found]
+    if min(radii) <= MOST_RADIUS:
+        return radii
+    return [law.figure_radius(each.replace(pooled=each.turns.rounds * (each.looks or 1))) for each, law in found]
 
 
 def _bases(goals: Goals, eps: float, ways: tuple[str, ...]) -> Iterator[tuple[str, Local]]:
     """All reports of this eps that fit the question, each with its way to ask for several answers."""
     if goals.asked is not None:
         for way in ways:
-            makers = {DRAW: _drawn, GROUPS: _grouped, JOINT: _joint}
-            yield from ((way, base) for base in makers[way](goals.width, goals.asked, eps))
+            yield from ((way, base) for base in _MAKERS[way](goals.width, goals.asked, eps))
         return
     inner = [NoisyInnerProduct(bits=goals.width, eps=eps, width=width) for width in widths(goals.width, eps)]
     if goals.discovered is not None:
@@ -78,11 +90,6 @@ def _bases(goals: Goals, eps: float, ways: tuple[str, ...]) -> Iterator[tuple[st
         yield from (("", Views.prefixes(bits=goals.width, eps=eps, width=width)) for width in wide)
     if goals.want == "frequencies" or goals.size <= _WIDE_ENTRIES:
         yield from (("", base) for base in inner)
-
-
-def widths(bits: int, eps: float) -> list[int]:
-    """The widths of an answer that a report of this eps can have."""
-    return [width for width in range(1, min(bits, LARGEST_WIDTH) + 1) if smallest_eps(width) <= eps]
 
 
 def _drawn(bits: int, asked: AskedTables, eps: float) -> Iterator[Views]:
@@ -126,3 +133,11 @@ def _joint(bits: int, asked: AskedTables, eps: float) -> Iterator[Views]:
         return
     for width in widths(bits, eps):
         yield Views(bits=bits, views=(everything,), eps=eps, width=width)
+
+
+_MAKERS: dict[str, Callable[[int, AskedTables, float], Iterator[Local]]] = {
+    DRAW: _drawn,
+    GROUPS: _grouped,
+    JOINT: _joint,
+    DIVIDE: divided_reports,
+}

@@ -1,10 +1,11 @@
 """Solves for the one demand that the goals leave open: people, rounds, eps or error."""
 
+import contextlib
 import math
 
 from untrackable.checks import MOST_ROUNDS
 from untrackable.planning.goals import LARGEST_EPS, LARGEST_PEOPLE, USABLE_ERROR, Goals
-from untrackable.planning.report_choice import best_report
+from untrackable.planning.longer_looks import best_look
 from untrackable.planning.rounding import rounded_up
 from untrackable.theory.monotone_search import largest_integer, smallest_integer, smallest_real
 
@@ -17,7 +18,8 @@ _MANY = 10**6
 
 def error_of(goals: Goals) -> float:
     """The error of a published figure, for goals with people, rounds and eps."""
-    return best_report(goals).law.figure_radius(goals)
+    found, chosen = best_look(goals)
+    return chosen.law.figure_radius(found)
 
 
 def people_needed(goals: Goals, error: float) -> int:
@@ -31,17 +33,33 @@ def people_needed(goals: Goals, error: float) -> int:
 
 def _first_guess(goals: Goals, error: float) -> int:
     """Errors fall as one over the root of the number of people."""
-    many = math.ceil(_MANY / goals.turns.chance)
+    many = math.ceil(_MANY * (goals.rounds or goals.pooled) / goals.turns.share)
     return max(1, math.ceil(many * (error_of(goals.replace(people=many)) / error) ** 2))
 
 
 def rounds_possible(goals: Goals, error: float) -> int:
-    """The most rounds with which a figure's error is as small as this; ValueError if there are none."""
+    """The most rounds with which a figure's error is as small as this; ValueError if there are none.
 
-    def excess(rounds: int) -> float:
-        return math.log(error_of(goals.replace(rounds=rounds)) / error)
+    More rounds make larger errors for each number of looks alone, so each is tried.
+    """
+    found = []
+    for each in goals.replace(rounds=None, error=error).with_looks():
+        with contextlib.suppress(ValueError):
+            found.append(_rounds_possible(each, error, goals.rounds or goals.pooled))
+    if not found:
+        raise ValueError("no number of rounds is small enough")
+    return max(found)
 
-    return largest_integer(excess, goals.rounds or goals.pooled, low=goals.pooled, high=MOST_ROUNDS)
+
+def _rounds_possible(goals: Goals, error: float, start: int) -> int:
+    """That for a given number of looks, looked for around `start`."""
+    looks = goals.looks or 1
+    fewest = max(1, goals.pooled // looks)
+
+    def excess(stretches: int) -> float:
+        return math.log(error_of(goals.replace(rounds=stretches * looks)) / error)
+
+    return looks * largest_integer(excess, start // looks, low=fewest, high=MOST_ROUNDS // looks)
 
 
 def eps_needed(goals: Goals, error: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
+from untrackable.encodings.path import Path
 from untrackable.encodings.shown_text import check_shown
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
@@ -132,6 +133,23 @@ class Campaign:
         check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
         check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
         check_gateway(self.gateway, self.guarantee.crowd)
+        if self.looks > 1 and (self.turns is None or self.round_seconds % self.looks):
+            raise ValueError("a path needs turns, and a round whose seconds can be divided by its looks")
+
+    @property
+    def looks(self) -> int:
+        """The number of equal parts of a round of which a report tells the answers; 1 for plain questions."""
+        return self.encoding.looks if isinstance(self.encoding, Path) else 1
+
+    @property
+    def answers(self) -> Encoding:
+        """The encoding of what a person answers: of a path, that of one look."""
+        return self.encoding.of if isinstance(self.encoding, Path) else self.encoding
+
+    @property
+    def look_seconds(self) -> float:
+        """The length of a look."""
+        return self.round_seconds / self.looks
 
     @property
     def chance(self) -> Fraction:

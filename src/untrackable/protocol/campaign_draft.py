@@ -7,6 +7,7 @@ from typing import Any
 from untrackable import checks
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
+from untrackable.encodings.path import Path
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.registry import from_json as mechanism_from_json
@@ -20,6 +21,7 @@ class CampaignDraft:
     """All of a campaign but its question and its times, and the keys of the gateway if it relies on a crowd.
 
     `encoding` is None where no more is known than how wide values are. With `rounds` None there is no last round.
+    Of a path, a round has all its looks.
     """
 
     encoding: Encoding | None
@@ -64,13 +66,15 @@ class CampaignDraft:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
 
     def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
-        """The same draft for other answers."""
-        return dataclasses.replace(self, encoding=encoding)
+        """The same draft for other answers, in as many looks."""
+        path = self.encoding
+        looked = Path(of=encoding, looks=path.looks) if isinstance(path, Path) else encoding
+        return dataclasses.replace(self, encoding=looked)
 
     def campaign(
         self, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
     ) -> Campaign:
-        """The whole campaign."""
+        """The whole campaign. If it asks for paths, `round_seconds` are those of a look."""
         if self.encoding is None:
             raise ValueError("the draft has no encoding: it only says how wide answers are")
         return Campaign(
@@ -78,7 +82,7 @@ class CampaignDraft:
             encoding=self.encoding,
             mechanism=self.mechanism,
             first_round=first_round,
-            round_seconds=round_seconds,
+            round_seconds=round_seconds * (self.encoding.looks if isinstance(self.encoding, Path) else 1),
             rounds=self.rounds,
             guarantee=self.guarantee,
             turns=self.turns,

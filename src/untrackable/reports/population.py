@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.path import Path as AnswerPath
 from untrackable.encodings.record import Record
 from untrackable.encodings.text_values import from_text
 from untrackable.errors import DecodeError
@@ -81,9 +82,9 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
 
 
 def _answers(encoding: Encoding | None, size: int) -> NDArray[np.uint64]:
-    """The first values that stand for an answer. Of a record, some stand for none."""
+    """The first values that stand for an answer. Of a record or a path, some stand for none."""
     numbers = np.arange(size, dtype=np.uint64)
-    if not isinstance(encoding, Record):
+    if not isinstance(encoding, AnswerPath | Record):
         return numbers
     return np.array([value for value in numbers.tolist() if encoding.stands(value)], dtype=np.uint64)
 

@@ -187,15 +187,19 @@ def survey_variance(
 ) -> float:
     """The variance of an estimated share from m reports of n people, who were drawn whatever they hold.
 
-    It is exact for an unlimited number of people; of n people, the second part is larger by a factor n/(n - 1).
-
-    V/m + p(1 - p)(1 - m/n)/m, where V (`noise`) is the variance of one report given its value, and p the share. The
-    second part is that of every survey. m is n·q/k for one round and n·q for all rounds together. The ways to ask
-    s questions are this with m/s reports of the whole eps (each client draws a question), m reports of eps/s each
-    (divided), or m reports on all answers at once (joint); one report on the path over B rounds has B·m.
+    V/m + p(1 - p)(n - m)/(n - 1)/m (exact), where V (`noise`) is the variance of one report given its value, and p
+    the share. The second part is that of every survey. For many people it is p(1 - p)(1 - m/n)/m. m is n·q/k for
+    one round and n·q for all rounds together. The ways to ask s questions are this with m/s reports of the whole
+    eps (each client draws a question), m reports of eps/s each (divided), or m reports on all answers at once
+    (joint); one report on the path over B rounds has B·m.
     """
     noise, share = checks.non_negative("noise", noise), checks.probability("share", share)
     reports, people = checks.positive("reports", reports), checks.positive("people", people)
     if reports > people:
         raise ValueError(f"reports must be at most people, got {reports} and {people}")
-    return (noise + share * (1 - share) * (1 - reports / people)) / reports
+    return (noise + share * (1 - share) * unheard(reports, people)) / reports
+
+
+def unheard(reports: float, people: float) -> float:
+    """(n - m)/(n - 1), by which the variance of a sample without replacement is smaller (exact)."""
+    return (people - reports) / (people - 1) if people > max(1.0, reports) else 0.0

@@ -30,7 +30,7 @@ def goals(**fields: str) -> Goals:
 
 def test_the_defaults_are_goals() -> None:
     found = goals()
-    assert found == Goals(people=10**5, rounds=12, eps=2.0, encoding=Bit())
+    assert found == Goals(people=10**5, rounds=12, eps=2.0, encoding=Bit(), looks=1)
 
 
 @pytest.mark.parametrize(

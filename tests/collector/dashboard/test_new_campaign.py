@@ -32,7 +32,7 @@ from untrackable.protocol.campaign import Campaign
 from untrackable.theory.crowd_counts import MARGIN, fewest_likely_reports
 from untrackable.theory.turns import Turns
 
-GOALS = Goals(people=10**5, encoding=Bit(), rounds=4, eps=2.0)
+GOALS = Goals(people=10**5, encoding=Bit(), rounds=4, eps=2.0, looks=1)
 QUESTION = 'Do you <smoke> & "drink"?'
 
 
@@ -77,7 +77,7 @@ def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
 
 
 def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:
-    goals = Goals(people=100, encoding=Bit(), rounds=4, eps=1.0)
+    goals = Goals(people=100, encoding=Bit(), rounds=4, eps=1.0, looks=1)
     found = show_plan(goals)
     assert not found.usable
     assert found.verdict[0].startswith("Not met.")

@@ -24,6 +24,7 @@ from untrackable.encodings.discovered_strings import DiscoveredStrings
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.hashed_strings import HashedStrings
 from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.path import Path as AnswerPath
 from untrackable.encodings.presence import Presence
 from untrackable.encodings.record import Record
 from untrackable.mechanisms.inner_product.deck import Deck
@@ -43,6 +44,8 @@ CHOICES = Choices(names=["search", "export", "share"])
 RECORD = Record(
     attributes={"system": Categories(names=["linux", "mac"]), "start": Buckets(edges=[0, 1000, 5000], unit="ms")}
 )
+
+PATH = AnswerPath(of=Buckets(edges=[0, 200, 1000], unit="ms"), looks=2)
 
 
 def base_for(encoding: Encoding) -> Local:
@@ -104,6 +107,7 @@ def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
             Record(attributes={"</script>": Buckets(edges=[0, 5, 9], unit="ms"), "new": Bit()}),
             r'attribute, \u003c/script> in ms: client.answer({"\u003c/script>": 5, "new": true})',
         ),
+        (PATH, "// A number in ms, told again when it changes: client.answer(200)"),
         (RECORD, 'for each attribute, start in ms: client.answer({"system": "linux", "start": 1000})'),
     ],
 )
@@ -111,7 +115,8 @@ def test_lines_show_the_call_for_each_kind_of_answer(encoding: Encoding, call: s
     """The example is an answer that the encoding takes; the call itself has none."""
     lines = browser_client.snippet(question(base_for(encoding), encoding), "https://collect.example")
     assert f"{call}\n  await client.answer(null);\n  client.run(); // answers once" in lines
-    encoding.encode(json.loads(re.findall(r"client\.answer\((.*)\)", call)[0]))
+    example = json.loads(re.findall(r"client\.answer\((.*)\)", call)[0])
+    encoding.encode([example] * encoding.looks if isinstance(encoding, AnswerPath) else example)
     assert lines.count("</script>") == 1
 
 
@@ -124,6 +129,8 @@ def test_lines_about_days_of_use_count_them() -> None:
 def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
     strings = DiscoveredStrings(salt=bytes(16), longest=4, prefixes=(2, 4), alphabet="abcdef", bucket_bits=8)
     words = Record(attributes={"word": strings, "new": Bit()}, tables=[["new"]])
+    short = DiscoveredStrings(salt=bytes(16), longest=2, prefixes=(1, 2), alphabet="ab", bucket_bits=1)
+    paths = AnswerPath(of=short, looks=2)
     answered = [
         question(),
         question(RandomizedResponse(eps=1), Bit()),
@@ -131,6 +138,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
         question(Present(), Presence()),
         question(about(CHOICES, 1), CHOICES),
         question(about(RECORD, 1), RECORD),
+        question(about(PATH, 1), PATH),
         question(Views.prefixes(bits=4, eps=1)),
         question(OneBitMean(values=12, eps=1)),
         in_a_crowd(question()),
@@ -142,6 +150,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
         question(HadamardSketch(eps=1.0, hashes=4, width=64)),
         question(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), strings),
         question(Views.single_bits(bits=40, eps=1), words),
+        question(about(paths, 1), paths),
         in_a_crowd(question(), Gateway((GatewayKey(other, first_round=1),))),
     ]
     assert all(map(browser_client.takes_part, answered))

@@ -19,7 +19,7 @@ from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, integers, seal
 from tests.promised_radii import CLOSE, widest_radius
 from tests.theory.test_factorisations import assert_equal
-from untrackable.accounting.verification import verify
+from untrackable.accounting.check import verify
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.local.subset_selection import SubsetSelection, best_size

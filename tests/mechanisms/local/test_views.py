@@ -280,7 +280,7 @@ def test_tables_of_some_bits_of_a_view(base: Views) -> None:
 def test_shares_of_the_first_values_at_once(base: Views, count: int) -> None:
     """As one by one; with wide answers, not less."""
     view = next(i for i, view in enumerate(base.views) if len(view) == 4)
-    spreads = ViewSpreads(base.table_law(view))
+    spreads = ViewSpreads(base.table_law(view), np.zeros(16))
     found, expected = spreads.of_first(count), Spreads.of_first(spreads, count)
     for name in ("variance", "span"):
         ratio = getattr(found, name) / getattr(expected, name)
@@ -305,7 +305,7 @@ def test_estimates_of_a_population(width: int) -> None:
     assert np.all(apart < 6 * found.standard_error)  # each fails with probability 2e-9
     assert np.mean(apart / found.standard_error < 0.5) < 0.7  # and they are not too wide
     promised = base.accuracy(values.size, 0.05).radius  # That of an entry whose variance is the largest.
-    assert np.all(found.radius <= promised)
+    assert np.all(found.radius <= promised * (1 + 1e-12))
     (law,) = base.entry_laws((tuple(range(6)),))
     worst = replace(found, frequencies=np.full(64, float(law.held > law.elsewhere)))
     assert worst.radius == pytest.approx(np.full(64, promised), rel=0.01)

@@ -46,8 +46,13 @@ class CampaignAnswers:
             raise Refused(Problem.MALFORMED_REQUEST, "round must be the number of a round")
         return (int(asked),)
 
+    @property
+    def trend_rounds(self) -> tuple[int, ...]:
+        """The rounds of a trend: the last ones. Each look of a path is drawn like a round of its own."""
+        return self.rounds[-max(1, MOST_TREND_ROUNDS // self.campaign.looks) :]
+
     def table(self, asked: str | None) -> AskedTable | None:
-        """The table that is asked for, by default the first; None if the campaign asks for no tables."""
+        """The table that is asked for, by default the first; None if there are none, or for all looks of a path."""
         try:
             return table_of(self.campaign.encoding, asked or None)
         except ValueError as error:
@@ -67,7 +72,7 @@ class CampaignAnswers:
         if table is not None and len(rows) == len(table.cells) <= FEW_ROWS:
             order = {cell.label: place for place, cell in enumerate(table.cells)}
             rows.sort(key=lambda row: order[row["label"]])
-        elif len(rows) == self.campaign.encoding.values <= FEW_ROWS and not candidates:
+        elif len(rows) == self.campaign.answers.values <= FEW_ROWS and not candidates:
             rows.sort(key=lambda row: row["value"])
         return content
 
@@ -75,8 +80,8 @@ class CampaignAnswers:
         self, rows: list[dict[str, Any]], candidates: tuple[str, ...] = (), table: AskedTable | None = None
     ) -> dict[str, Any] | None:
         """The trend of these answers over the last rounds; None if there is none to draw."""
-        rounds = self.rounds[-MOST_TREND_ROUNDS:]
-        if len(rounds) < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
+        rounds = self.trend_rounds
+        if len(rounds) * self.campaign.looks < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
             return None
         from untrackable.collector.rounds.estimates import trend_of_values
 
@@ -112,8 +117,8 @@ class CampaignAnswers:
 
     def number_trends(self) -> list[dict[str, Any]]:
         """The trends of mean and quantiles over the last rounds, if people answer with numbers; else none."""
-        rounds = self.rounds[-MOST_TREND_ROUNDS:]
-        if len(rounds) < 2 or not self.campaign.encoding.ordered:
+        rounds = self.trend_rounds
+        if len(rounds) * self.campaign.looks < 2 or not self.campaign.answers.ordered:
             return []
         from untrackable.collector.rounds.estimates import trend_of_numbers
 

@@ -147,7 +147,7 @@ def _goals(form: CampaignForm, encoding: Encoding | None) -> Goals | None:
     kept: Any = encoding or Bit()
     for _ in range(len(given)):
         try:
-            return Goals(encoding=kept, relay=bool(form.typed["relay"]), **given)
+            return Goals(encoding=kept, relay=bool(form.typed["relay"]), looks=1, **given)
         except (TypeError, ValueError) as error:
             wrong = noted(form, str(error), tuple(given) or ("people",))
             if wrong not in given:

@@ -12,7 +12,6 @@ from untrackable.collector.dashboard.campaign_access import visible_campaign
 from untrackable.collector.dashboard.campaign_actions import done_words, offered_actions
 from untrackable.collector.dashboard.campaign_answers import (
     FEW_ROWS,
-    MOST_TREND_ROUNDS,
     TREND_VALUES,
     CampaignAnswers,
     candidates_of,
@@ -183,9 +182,9 @@ class CampaignPage:
             "drawn": [trend_panels(found)],
             "labels": found["labels"],
             "table": by_round,
-            "words": band_words(found["beta"], len(found["rounds"])),
+            "words": band_words(found["beta"], len(found["rounds"])) + _look_words(answers.campaign),
             "some": len(rows) > TREND_VALUES,
-            "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,
+            "earlier": len(answers.rounds) > len(answers.trend_rounds),
         }
 
 
@@ -194,7 +193,7 @@ def _number_trends(answers: CampaignAnswers) -> dict[str, Any] | None:
     found = answers.number_trends()
     if not found:
         return None
-    unit = getattr(answers.campaign.encoding, "unit", "")
+    unit = getattr(answers.campaign.answers, "unit", "")
     words = partial(amount, unit=unit)
 
     def cell(each: dict[str, Any], at: int) -> tuple[str, str]:
@@ -212,10 +211,16 @@ def _number_trends(answers: CampaignAnswers) -> dict[str, Any] | None:
         ],
         "labels": [each["label"] for each in found],
         "table": [(number, [cell(each, at) for each in found]) for at, number in enumerate(found[0]["rounds"])],
-        "words": number_band_words(found[0]["beta"], len(found[0]["rounds"])),
+        "words": number_band_words(found[0]["beta"], len(found[0]["rounds"])) + _look_words(answers.campaign),
         "some": False,
-        "earlier": len(answers.rounds) > MOST_TREND_ROUNDS,
+        "earlier": len(answers.rounds) > len(answers.trend_rounds),
     }
+
+
+def _look_words(campaign: Campaign) -> str:
+    """What a trend shows of paths."""
+    many = f"{campaign.looks} looks of a round"
+    return f" Each of the {many} is shown like a round of its own." if campaign.looks > 1 else ""
 
 
 def round_costs(document: bytes) -> list[guarantee_table.Cost]:
@@ -249,13 +254,14 @@ def _query(asked: dict[str, str], *names: str) -> str:
 
 def _answers(campaign: Campaign, table: AskedTable | None) -> int:
     """The number of answers, or of cells of the table that is shown."""
-    return campaign.encoding.values if table is None else len(table.cells)
+    return campaign.answers.values if table is None else len(table.cells)
 
 
 def _tables(campaign: Campaign) -> list[str]:
-    """The names of the tables to choose from, if there are several."""
+    """The names of the tables to choose from, if there are several. The empty name is for all looks together."""
     asked = campaign.encoding.asked
-    return [] if asked is None or len(asked.tables) < 2 else [table.name for table in asked.tables]
+    names = [] if asked is None or len(asked.tables) < 2 else [table.name for table in asked.tables]
+    return ["", *names] if campaign.looks > 1 else names
 
 
 def _numbers(found: dict[str, Any] | None) -> dict[str, Any] | None:

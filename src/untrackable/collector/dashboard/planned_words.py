@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from untrackable import strict_json
-from untrackable.accounting.verification import verify
+from untrackable.accounting.check import verify
 from untrackable.collector.dashboard.outdated_jobs import stop_if_outdated
 from untrackable.collector.dashboard.shown_plan import ShownCampaign, ShownChange, ShownPlan, ShownTable
 from untrackable.collector.dashboard.typed_fields import Asked
@@ -98,6 +98,7 @@ def _command(goals: Goals) -> str:
         "--share": (goals.share, usual.share),
         "--wipes": (goals.wipes, usual.wipes),
         "--pooled": (goals.pooled, usual.pooled),
+        "--looks": (goals.looks, usual.looks),
         "--crowd-delta": (goals.crowd_delta, usual.crowd_delta),
         "--margin": (float(goals.margin), float(usual.margin)),
     }

@@ -66,7 +66,7 @@ def takes_part(campaign: Campaign) -> bool:
         return False
     encoding, base = campaign.encoding, campaign.mechanism.to_json()["base"]
     parts = encoding.to_json()["attributes"] if encoding.kind == _RECORD else []
-    kinds = [encoding.kind, *(part["encoding"]["type"] for part in parts)]
+    kinds = [campaign.answers.kind, *(part["encoding"]["type"] for part in parts)]
     return base["mechanism"] in _BASES and _UNKNOWN_ENCODING not in kinds and _sealed_by_pages(campaign)
 
 

@@ -40,11 +40,13 @@ def embedded_call(campaign: Campaign) -> str:
 
     The call has null in place of an answer, which the client refuses, so that nobody publishes the example.
     """
-    encoding = campaign.encoding
+    encoding = campaign.answers
     if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
         words = "Notes a use today, and answers on how many of the last 28 days there was one"
         return f"// {words}. The days stay on the device.\n  await client.used();"
-    words = f"{_WORDS[encoding.kind]}{_units(encoding)}: client.answer({strict_json.write(_example(encoding))})"
+    often = ", told again when it changes" if campaign.looks > 1 else ""
+    example = strict_json.write(_example(encoding))
+    words = f"{_WORDS[encoding.kind]}{_units(encoding)}{often}: client.answer({example})"
     # The lines are part of a page, whose reader must not take a name for the end of the script.
     return f"// {words.replace('<', _LESS)}\n  await client.answer(null);"
 

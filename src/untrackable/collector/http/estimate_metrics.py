@@ -64,7 +64,7 @@ class EstimateMetrics:
 
         for stored in self._service.store.campaigns():
             campaign = self._service.campaign(stored.id)
-            if not stored.published or not _has_a_short_list(campaign.encoding):
+            if not stored.published or not _has_a_short_list(campaign.answers):
                 continue
             if rounds := rounds_with_enough_reports(self._service.store, campaign, self._service.settings):
                 yield campaign, rounds[-1]

@@ -115,7 +115,7 @@ def _public_keys(file: Path) -> set[bytes]:
 
 def create_campaign(store: Store, document: bytes, *, published: bool = False) -> tuple[str, bool]:
     """Verify a campaign and store it. Returns its id and whether it is new."""
-    from untrackable.accounting.verification import verify
+    from untrackable.accounting.check import verify
 
     try:
         campaign = Campaign.from_bytes(document)

@@ -88,8 +88,8 @@ def frequent_values(
         return _discovered(store, campaign, encoding, rounds, people, beta, top)
     question = _question(campaign, candidates, table)
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
-    numbers = number_summary(encoding, estimate)
-    rows = _rows(question, estimate, encoding.values, top)
+    numbers = number_summary(question.encoding, estimate)
+    rows = _rows(question, estimate, campaign.answers.values, top)
     summary = None if numbers is None else numbers.to_json()
     return FrequentValues(estimate.n, people, estimate.beta, rows, summary)
 
@@ -106,6 +106,8 @@ def trend_of_values(
 ) -> Trend:
     """How the shares of values, or of cells of a table, develop over rounds that have enough reports.
 
+    Each look of a path is a round of its own.
+
     Strings that nobody listed are refused: each round would have to find them anew.
     """
     if isinstance(campaign.encoding, DiscoveredStrings):
@@ -121,11 +123,13 @@ def trend_of_numbers(
     store: Store, campaign: Campaign, *, rounds: Sequence[int], beta: float = 0.05
 ) -> tuple[NumberTrend, ...]:
     """Mean and quantiles over rounds that have enough reports; none if people do not answer with numbers."""
-    if not campaign.encoding.ordered or campaign.encoding.values * len(rounds) > _MOST_NUMBERS:
+    if not campaign.answers.ordered or campaign.encoding.values * len(rounds) > _MOST_NUMBERS:
         return ()
     question = Question(campaign.mechanism, campaign.encoding, turns=campaign.turns)
     sums = StoredSums(store, campaign, rounds, question)
-    alone = {number: question.estimate(sums[number], beta) for number in rounds}
+    alone: dict[int, Estimate] = {}
+    for number in rounds:
+        alone |= question.estimates(number, sums[number], beta)
     return number_trends(Answer(question=question, rounds=alone, pooled=None), beta=beta)
 
 

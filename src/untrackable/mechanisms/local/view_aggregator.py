@@ -18,10 +18,11 @@ from untrackable.mechanisms.local.view_reports import own_reports
 from untrackable.mechanisms.local.view_spread import ViewSpreads
 
 if TYPE_CHECKING:
+    from untrackable.mechanisms.local.divided import Divided
     from untrackable.mechanisms.local.views import Views
 
 
-class _Wide(NamedTuple):
+class ViewRows(NamedTuple):
     """Reports about one view, as rows of words."""
 
     view: int
@@ -37,7 +38,7 @@ class ViewAggregator(Aggregator):
 
     _sums = ("sums",)
 
-    def __init__(self, scope: Scope, mechanism: "Views") -> None:
+    def __init__(self, scope: Scope, mechanism: "Views | Divided") -> None:
         super().__init__(scope)
         self._mechanism = mechanism
         self._layout = mechanism.layout
@@ -95,15 +96,18 @@ class ViewAggregator(Aggregator):
             if not add_view_signs(self.sums, *self._narrow(reports)):
                 raise ValueError(self._range())
         else:
-            for view, rows in self._by_view(reports):
-                start = self._starts[view]
-                add_answers(self.sums[start : start + self._sizes[view]], rows, self._mechanism.bases[view].width)
+            self._add_rows(self._by_view(reports))
         self.n += reports.shape[0]
+
+    def _add_rows(self, found: list[ViewRows]) -> None:
+        for view, rows in found:
+            start = self._starts[view]
+            add_answers(self.sums[start : start + self._sizes[view]], rows, self._mechanism.bases[view].width)
 
     def _narrow(self, reports: Reports) -> tuple[NDArray[np.uint64], int, NDArray[np.int64], NDArray[np.int64]]:
         return reports.astype(np.uint64, copy=False), self._layout.base_bits, self._starts, self._sizes
 
-    def _by_view(self, reports: Reports) -> list[_Wide]:
+    def _by_view(self, reports: Reports) -> list[ViewRows]:
         """The reports about each view, after checks."""
         views, rest = self._layout.split(reports)
         if views.size and int(views.max()) >= self._sizes.size:
@@ -114,26 +118,34 @@ class ViewAggregator(Aggregator):
         for view, (start, stop) in enumerate(itertools.pairwise([0, *ends.tolist()])):
             if start == stop:
                 continue
-            base = self._mechanism.bases[view]
-            own, fitting = own_reports(rest[order[start:stop]], base)
+            own, fitting = own_reports(rest[order[start:stop]], self._mechanism.bases[view])
             if not fitting.all():
                 raise ValueError(self._range())
-            rows = multi_bit_reports.rows_of(own, base.bits, base.width)
-            vectors, _ = multi_bit_reports.columns_of(rows, base.bits, base.width)
-            if not multi_bit_reports.all_independent(vectors, base.width):
-                raise ValueError(self._range())
-            found.append(_Wide(view, rows))
+            found.append(self._rows_of(view, own))
         return found
+
+    def _rows_of(self, view: int, own: Reports) -> ViewRows:
+        """Reports about one view, after checks."""
+        base = self._mechanism.bases[view]
+        rows = multi_bit_reports.rows_of(own, base.bits, base.width)
+        vectors, _ = multi_bit_reports.columns_of(rows, base.bits, base.width)
+        if not multi_bit_reports.all_independent(vectors, base.width):
+            raise ValueError(self._range())
+        return ViewRows(view, rows)
 
     def _range(self) -> str:
         return f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
 
 
 def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> Estimate:
-    """The estimate of all entries of a table. All have the same radius."""
-    entry = law.entry
+    """The estimate of all entries of a table."""
+    entry, spreads = law.entry, ViewSpreads(law, frequencies)
+    own = spreads.of_each().by_share
     held = np.clip(frequencies, 0, 1)
-    error = np.sqrt(np.maximum(0.0, held * entry.held + (1 - held) * entry.free) / n)
+    variance = held * entry.held + (1 - held) * entry.free
+    if own is not None and own.error is not None:
+        variance += np.clip(own.excess, entry.least - entry.free, entry.elsewhere - entry.free)
+    error = np.sqrt(np.maximum(0.0, variance) / n)
     return Estimate(
         frequencies,
         n,
@@ -141,5 +153,5 @@ def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> E
         error,
         span=np.broadcast_to(entry.span, frequencies.shape),
         statistics=int(law.bits == 1),  # The errors of the two entries of a bit are the same number.
-        spread=ViewSpreads(law),
+        spread=spreads,
     )

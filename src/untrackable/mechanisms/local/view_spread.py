@@ -15,10 +15,10 @@ from untrackable.theory.factor import FloatArray
 
 
 class ViewSpreads(Spreads):
-    """Spreads for the entries of one table."""
+    """Spreads for the entries of one table, whose frequencies are estimated to be these."""
 
-    def __init__(self, law: TableLaw) -> None:
-        self._law = law
+    def __init__(self, law: TableLaw, frequencies: FloatArray) -> None:
+        self._law, self._frequencies = law, frequencies
 
     def of(self, weights: FloatArray) -> Spread:
         """The spread for these weights. Entries beyond them have weight 0."""
@@ -27,8 +27,8 @@ class ViewSpreads(Spreads):
         return self._law.spread(padded)
 
     def of_each(self) -> Spread:
-        """The same for every entry."""
-        return self._law.entry.spread
+        """That of every entry, with the variance in this population."""
+        return self._law.entries(self._frequencies)
 
     def of_first(self, count: int) -> Spread:
         """All of them at once, where the law depends on the level only."""

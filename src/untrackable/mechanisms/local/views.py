@@ -1,7 +1,6 @@
 """Views of a value: each report is about some bits of it only, drawn anew, and only these are paid for."""
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,7 +15,14 @@ from untrackable.mechanisms.local.level_layout import LevelLayout
 from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
 from untrackable.mechanisms.local.noisy_inner_product import LARGEST_BITS, NoisyInnerProduct
 from untrackable.mechanisms.local.view_aggregator import ViewAggregator
-from untrackable.mechanisms.local.view_characters import EntryLaw, TableLaw, View, mean_sign, table_law
+from untrackable.mechanisms.local.view_characters import (
+    EntryLaw,
+    TableLaw,
+    View,
+    mean_sign,
+    table_law,
+    worst_accuracy,
+)
 from untrackable.mechanisms.local.view_crowd import view_classes
 from untrackable.mechanisms.local.view_reports import ViewReports, common_reports
 from untrackable.theory.accuracy import Accuracy
@@ -173,16 +179,7 @@ class Views(ViewReports):
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
         """The error of an entry of the table that is known least well, from one report per person."""
-        people, beta = checks.integer("people", people, low=1), checks.open_probability("beta", beta)
-        entries = _entry_laws(self)
-        worst = max(entries, key=lambda entry: entry.variance)
-        return Accuracy(
-            people,
-            beta,
-            max(float(entry.spread.radius(people, beta)) for entry in entries),
-            math.sqrt(max(0.0, worst.free) / people),
-            "of an entry that nobody holds, in the table that is known least well",
-        )
+        return worst_accuracy(_entry_laws(self), people, beta)
 
     def aggregator(self, scope: Scope) -> ViewAggregator:
         """Empty sums for the characters of every view."""

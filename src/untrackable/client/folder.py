@@ -1,4 +1,11 @@
-"""A folder of private files. They are written whole or not at all, checked when read, by one process at a time."""
+"""A folder of private files. They are written whole or not at all, checked when read, by one process at a time.
+
+One process at a time holds the file `lock`. Its size is the number of ledgers that were written beside it: it grows
+by a byte before each ledger is written. The ledger names this count, and the lock's inode and time of writing. So
+the client notices if only an old ledger was put back. It also notices if the folder was copied or restored, because
+then its lock is another file, unless inode and times were restored too. On most file systems, a change of owner,
+mode or links changes neither.
+"""
 
 import contextlib
 import errno
@@ -6,15 +13,17 @@ import fcntl
 import hashlib
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from untrackable import strict_json
-from untrackable.client.folder_lock import Lock
 from untrackable.errors import FolderBusy, StateError
 
+SENDING = "sending"
+"""The file that is locked while a report is sent or a campaign is left."""
 _MAGIC = b"UTF\x01"
 _DIGEST = 32
 _LARGEST_FILE = 1 << 30
@@ -22,6 +31,8 @@ _LARGEST_FILE = 1 << 30
 _PATIENCE = 30.0
 """How many seconds to wait for another process."""
 _NAP = 0.02
+_GENERATION = 0x80087601
+"""The code of FS_IOC_GETVERSION on Linux."""
 
 
 class Folder:
@@ -29,7 +40,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lock: Lock | None = None
+        self._lock: int | None = None
         for missing in reversed([path for path in (self.path, *self.path.parents) if not path.exists()]):
             with contextlib.suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
@@ -40,16 +51,22 @@ class Folder:
             raise StateError(f"{self.path} belongs to somebody else: it must belong to the account that runs this")
         if status.st_mode & 0o077:
             raise StateError(f"{self.path} must be for its owner alone: run `chmod 700` on it")
+        # They are made before anything is known, and stay: their times do not tell when something was sent.
+        for name in ("lock", SENDING):
+            os.close(self._opened(name))
 
     def read(self, name: str, what: str) -> dict[str, Any] | None:
         """The content of a file, or None if there is none. A damaged file is an error, and is left as it is."""
         try:
-            data = self._bytes(self.path / name)
+            with os.fdopen(os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
+                    raise StateError(f"{what} cannot be read: it is no file of at most {_LARGEST_FILE:,} bytes")
+                return unframed(file.read(), what)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise StateError(f"{what} cannot be read: {error.strerror}") from None
-        return unframed(data, what)
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Replace a file. At every moment, either the old one or the new one is there, and whole."""
@@ -71,41 +88,18 @@ class Folder:
         os.replace(part, whole)  # noqa: PTH105
         self._sync()
 
-    def remove(self, name: str) -> None:
-        """Delete a file for good."""
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.path / name)  # noqa: PTH108
-        self._sync()
-
-    @contextlib.contextmanager
-    def locked(self, patience: float = _PATIENCE) -> Iterator[Lock]:
-        """Hold the folder's lock."""
-        with self.held("lock", patience) as descriptor:
-            self._lock = Lock(descriptor)
-            try:
-                yield self._lock
-            finally:
-                self._lock = None
-
-    def folder_mark(self) -> str:
-        """The mark of the lock file, opened anew."""
-        descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            return Lock(descriptor).folder_mark
-        finally:
-            os.close(descriptor)
-
-    @property
-    def lock(self) -> Lock:
-        """The lock. It must be held."""
-        if self._lock is None:
-            raise RuntimeError("the folder must be locked first")
-        return self._lock
+    def remove(self, *names: str) -> None:
+        """Delete the files of these names that are there, for good."""
+        there = [self.path / name for name in names if os.path.lexists(self.path / name)]
+        for path in there:
+            os.unlink(path)  # noqa: PTH108
+        if there:
+            self._sync()
 
     @contextlib.contextmanager
     def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
         """Hold the lock of one file, and yield its descriptor. The file is created if there is none."""
-        descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = self._opened(name)
         try:
             until = time.monotonic() + patience
             while True:
@@ -120,6 +114,48 @@ class Folder:
         finally:
             os.close(descriptor)
 
+    @contextlib.contextmanager
+    def locked(self, patience: float = _PATIENCE) -> Iterator[None]:
+        """Hold the folder's lock."""
+        with self.held("lock", patience) as self._lock:
+            try:
+                yield
+            finally:
+                self._lock = None
+
+    @property
+    def count(self) -> int:
+        """The number of ledgers that were written or begun; 0 in a new folder."""
+        return os.fstat(self._held_lock).st_size
+
+    def advance(self, count: int) -> None:
+        """Write the count. It is never half-written, because it is a size."""
+        os.ftruncate(self._held_lock, count)
+        os.fsync(self._held_lock)
+
+    @property
+    def mark(self) -> str:
+        """A mark that differs between this folder and any copy, and between counts: inode and time of writing.
+
+        A file system may use an inode again, so its generation is part of the mark. If the file system has no
+        generations, the time of the last change is, although a change of owner, mode or links changes it too.
+        """
+        return _mark(self._held_lock)
+
+    def mark_anew(self) -> str:
+        """The mark of the lock file, opened anew."""
+        with (self.path / "lock").open("rb") as file:
+            return _mark(file.fileno())
+
+    @property
+    def _held_lock(self) -> int:
+        if self._lock is None:
+            raise RuntimeError("the folder must be locked first")
+        return self._lock
+
+    def _opened(self, name: str) -> int:
+        return os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
     def _sync(self) -> None:
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -127,18 +163,24 @@ class Folder:
         finally:
             os.close(descriptor)
 
-    @staticmethod
-    def _bytes(path: Path) -> bytes:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
-                raise OSError(errno.EFBIG, f"it is no file of at most {_LARGEST_FILE:,} bytes")
-            return file.read()
+
+def _mark(descriptor: int) -> str:
+    status, generation = os.fstat(descriptor), _generation(descriptor)
+    version = f"changed {status.st_ctime_ns}" if generation is None else generation
+    return f"{status.st_ino}:{version}:{status.st_mtime_ns}"
+
+
+def _generation(descriptor: int) -> int | None:
+    """The generation of an inode, where the file system has one."""
+    try:
+        answer = fcntl.ioctl(descriptor, _GENERATION, bytes(8))
+    except OSError:
+        return None
+    return int.from_bytes(answer[:4], sys.byteorder)
 
 
 def framed(content: dict[str, Any]) -> bytes:
-    """The bytes of a file: `55 54 46 01`, canonical JSON, and the SHA-256 of both."""
+    """The bytes of a file: `55 54 46 01`, canonical JSON, and the SHA-256 of both. Byte 01 is the format."""
     body = _MAGIC + strict_json.canonical(content)
     return body + hashlib.sha256(body).digest()
 
@@ -152,7 +194,8 @@ def unframed(data: bytes, what: str) -> dict[str, Any]:
         raise StateError(
             f"another version of this library wrote {what}: it has format {data[3]}, and this library reads format "
             f"{_MAGIC[3]}; move the whole folder away and answer again: only rounds that begin later are answered "
-            "then, and you must subtract what was spent before from the policy"
+            "then, and you must subtract what was spent before from the policy; with turns this counts as wiped "
+            "storage"
         )
     if hashlib.sha256(body).digest() != digest:
         raise StateError(f"{what} is damaged: its checksum does not match")
