@@ -35,14 +35,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from benchmarks.shared.clocks import memory
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import Categories, Deck
-from untrackable.collector.http import server as collector_server
-from untrackable.collector.http.connections import LimitedProtocol
-from untrackable.collector.http.management import create_campaign
+from untrackable.collector import app as collector_server
+from untrackable.collector.api import create_campaign
 from untrackable.collector.metrics import SharedCounters
-from untrackable.collector.settings import Settings
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.settings import Settings, open_store
+from untrackable.collector.uploads import LimitedProtocol
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.serving import http_server
+from untrackable.serving import server as http_server
 
 SECONDS, TURNS, BATCH = 2, 3, 1000
 LOADS = ((64, False), (256, False), (64, True), (256, True))

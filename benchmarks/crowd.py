@@ -12,8 +12,7 @@ from typing import Any
 from benchmarks.shared.clocks import processor_timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck, Fresh, NoisyInnerProduct
-from untrackable.theory.crowd_counts import CrowdParts
-from untrackable.theory.crowd_rounds import crowd_upper
+from untrackable.theory.crowd import CrowdParts, crowd_upper
 
 BITS, DELTA = 10, 1e-6
 CROWDS = ((20_000, 52), (100_000, 52), (100_000, 365), (1_000_000, 730))

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from benchmarks.shared.clocks import processor_timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Fresh, NoisyInnerProduct
-from untrackable.kernels import compilation
+from untrackable.arrays import FloatArray
+from untrackable.kernels import engine
 
 BITS, EPS = 16, 1.0
 VALUES = 1 << BITS
@@ -29,7 +30,6 @@ FACTOR = 1.2
 MECHANISM = Fresh(NoisyInnerProduct(bits=BITS, eps=EPS, width=1))
 """One bit, as HadamardMech; two are more accurate, and the default."""
 
-FloatArray = NDArray[np.float64]
 Values = NDArray[np.int64]
 
 # pure-ldp imports scikit-learn for its RAPPOR, which is not compared here.
@@ -102,7 +102,7 @@ COMPARISONS = (*SURVEYED.values(), *ERRORS.values(), FASTER, CLOSER, EXACTLY)
 
 def measure(*, small: bool = False) -> Iterator[Row]:
     """Try all methods with few people, and the fastest accurate one with many."""
-    compilation.compiled(compilation.WORTHWHILE)
+    engine.compiled(engine.WORTHWHILE)
     values = population(20 if small else 20_000)
     runs = [processor_timed(lambda s=seed: ours(values, s)) for seed in range(8)]  # type: ignore[misc]
     fast, error = (

@@ -21,9 +21,8 @@ import pyarrow.parquet as pq
 from benchmarks.shared.clocks import taken_apart
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck, Fresh, NoisyInnerProduct, estimate_files, read_reports, write_reports
-from untrackable.reports.population import population
-from untrackable.reports.simulation import simulate_file
-from untrackable.reports.summing import sum_files
+from untrackable.reports.simulation import population, simulate_file
+from untrackable.reports.sums import sum_files
 
 DECK = Deck(bits=16, slots=30, eps_report=1.0, width=1)
 LOCAL = NoisyInnerProduct(bits=256, eps=1.0, width=1)

@@ -22,12 +22,13 @@ import numpy as np
 from benchmarks.shared.clocks import fastest, timed
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, Rappor, discover
-from untrackable.auditing.link_attack import link
+from untrackable.auditing.attacks import link
 from untrackable.errors import UntrackableError
-from untrackable.kernels import counting, parity, transform
-from untrackable.kernels.cuda import device, gpu_counting, gpu_parity, gpu_transform
+from untrackable.kernels import counting, engine, gpu
+from untrackable.kernels import counting as parity
+from untrackable.kernels import counting as transform
 from untrackable.kernels.engine import running_on
-from untrackable.reports.file_answers import estimate_files
+from untrackable.reports.sums import estimate_files
 from untrackable.reports.writer import write_reports
 
 CANDIDATES, REPORTS, SAMPLE, PEOPLE = 100_000, 100_000_000, 1_000_000, 100_000
@@ -93,20 +94,20 @@ COMPARISONS = (
 def measure(*, small: bool = False) -> Iterator[Row]:
     """All parts. There is no small size: what a GPU does at once takes no time."""
     try:
-        cupy = device.arrays()
+        arrays = engine.cupy()
     except (ImportError, UntrackableError) as error:
         raise Unavailable(str(error)) from None
     for part in (transforms, counts, parities, estimates, linking, searching):
-        yield from part(cupy)
+        yield from part(arrays)
 
 
 def machine() -> str:
     """The GPU, and the cores of the machine that it is in."""
     try:
-        cupy = device.arrays()
+        arrays = engine.cupy()
     except (ImportError, UntrackableError):
         return "no GPU"
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = arrays.cuda.runtime.getDeviceProperties(0)["name"].decode()
     return f"one {name}, beside {os.cpu_count()} cores of which our kernels use four"
 
 
@@ -143,13 +144,13 @@ def transforms(cupy: Any) -> Iterator[Row]:
         table[...] = 0
         spikes = np.random.default_rng(2).integers(0, table.size, size=50)
         table[cupy.asarray(np.unique(spikes))] = 1
-        gpu_transform.walsh_hadamard(table)
+        gpu.walsh_hadamard(table)
         looked_up = np.random.default_rng(3).integers(0, table.size, size=1000)
         signs = 1 - 2 * (np.bitwise_count(np.unique(spikes)[:, None] & looked_up) & 1).astype(np.int64)
         check(np.array_equal(table[cupy.asarray(looked_up)].get(), signs.sum(axis=0)))
         table[...] = 0
         table[::3] = 1
-        ours = gpu_seconds(cupy, lambda t=table: gpu_transform.walsh_hadamard(t), times=5)  # type: ignore[misc]
+        ours = gpu_seconds(cupy, lambda t=table: gpu.walsh_hadamard(t), times=5)  # type: ignore[misc]
         yield PASSES.row(ours / once, f"2^{bits} {kind}")
         del table
         cupy.get_default_memory_pool().free_all_blocks()
@@ -161,7 +162,7 @@ def transforms(cupy: Any) -> Iterator[Row]:
     for bits in (26, 30):
         numbers = np.random.default_rng(4).integers(-9, 9, size=1 << bits)
         table = cupy.asarray(numbers)
-        ours = gpu_seconds(cupy, lambda t=table: gpu_transform.walsh_hadamard(t))  # type: ignore[misc]
+        ours = gpu_seconds(cupy, lambda t=table: gpu.walsh_hadamard(t))  # type: ignore[misc]
         copied = fastest(lambda n=numbers: on_gpu_and_back(cupy, n), 2)  # type: ignore[misc]
         local = fastest(lambda n=numbers: transform.walsh_hadamard(n, in_place=True), 1 if bits == 30 else 3)  # type: ignore[misc]
         yield TRANSFORMED[PROCESSOR].row(local / ours, f"2^{bits}")
@@ -173,7 +174,7 @@ def transforms(cupy: Any) -> Iterator[Row]:
 def on_gpu_and_back(cupy: Any, numbers: Any) -> None:
     """Transform a table in main memory."""
     table = cupy.asarray(numbers)
-    gpu_transform.walsh_hadamard(table)
+    gpu.walsh_hadamard(table)
     table.get(out=numbers)
 
 
@@ -183,13 +184,13 @@ def counts(cupy: Any) -> Iterator[Row]:
         reports = np.random.default_rng(bits).integers(2, 2 << bits, size=REPORTS, dtype=np.uint64)
         sums, there = np.zeros(1 << bits, dtype=np.int64), cupy.asarray(reports)
         table = cupy.zeros(1 << bits, dtype=np.int64)
-        ours = gpu_seconds(cupy, lambda t=table, r=there: gpu_counting.add_signs(t, r))  # type: ignore[misc]
+        ours = gpu_seconds(cupy, lambda t=table, r=there: gpu.add_signs(t, r))  # type: ignore[misc]
         peer = gpu_seconds(cupy, lambda r=there: cupy.bincount(r.view(np.int64)), 3)  # type: ignore[misc]
-        copied = fastest(lambda s=sums, r=reports: gpu_counting.add_signs(s, r), 2)  # type: ignore[misc]
+        copied = fastest(lambda s=sums, r=reports: gpu.add_signs(s, r), 2)  # type: ignore[misc]
         sums[...] = 0
         local = fastest(lambda s=sums, r=reports: counting.add_signs(s, r), 2)  # type: ignore[misc]
         table[...] = 0
-        gpu_counting.add_signs(table, there)
+        gpu.add_signs(table, there)
         check(np.array_equal(2 * table.get(), sums))
         for made, beside in zip(COUNTED.values(), (local / ours, local / copied, peer / ours), strict=True):
             yield made.row(beside, f"{REPORTS:,} reports of {bits} bits")
@@ -197,23 +198,23 @@ def counts(cupy: Any) -> Iterator[Row]:
 
 def parities(cupy: Any) -> Iterator[Row]:
     """The whole scan on the GPU; the processor and the direct method do a part of it."""
-    clock = float(cupy.cuda.Device().attributes["ClockRate"]) * 1e3 * device.processors()
+    clock = float(cupy.cuda.Device().attributes["ClockRate"]) * 1e3 * gpu.processors()
     for limbs in (1, 4):
         rng = cupy.random.default_rng(limbs)
         vectors = rng.integers(0, (1 << 63) - 1, size=(limbs, REPORTS), dtype=np.uint64)
         asked = np.random.default_rng(limbs).integers(0, 1 << 64, size=(limbs, CANDIDATES), dtype=np.uint64)
         there, pairs = cupy.asarray(asked), REPORTS * CANDIDATES
-        ours = gpu_seconds(cupy, lambda v=vectors, u=there: gpu_parity.parity_sums(v, u), 3)  # type: ignore[misc]
+        ours = gpu_seconds(cupy, lambda v=vectors, u=there: gpu.parity_sums(v, u), 3)  # type: ignore[misc]
         some, few = vectors[:, :SAMPLE].get(), np.ascontiguousarray(asked[:, :1000])
         local = fastest(lambda v=some, u=few: parity.parity_sums(v, u), 2)  # type: ignore[misc]
-        found = gpu_parity.parity_sums(vectors[:, :SAMPLE], cupy.asarray(few)).get()
+        found = gpu.parity_sums(vectors[:, :SAMPLE], cupy.asarray(few)).get()
         check(np.array_equal(found, parity.parity_sums(some, few)))
         part = cupy.ascontiguousarray(vectors[:, : 10 * SAMPLE])
         kernel = cupy.RawModule(code=DIRECT, options=(f"-DLIMBS={limbs}",)).get_function("direct")
         arguments = (part, np.int64(part.shape[1]), there, np.int64(CANDIDATES), cupy.zeros(CANDIDATES, np.uint64))
         direct = gpu_seconds(cupy, lambda k=kernel, a=arguments: k((32, -(-CANDIDATES // 256)), (256,), a), 3)  # type: ignore[misc]
         direct_rate = part.shape[1] * CANDIDATES / direct
-        look_ups = -(-64 * limbs // gpu_parity._group_bits(limbs))
+        look_ups = -(-64 * limbs // gpu._group_bits(limbs))
         limit = 1024 * clock / (32 * (2.5 * look_ups + 2) / OPERATIONS)
         direct_limit = clock / max(1 / POPCOUNTS, (2 * limbs + 1.5) / OPERATIONS)
         rate, local_rate = pairs / ours, some.shape[1] * few.shape[1] / local

@@ -25,8 +25,8 @@ from scipy import stats
 from benchmarks.shared.clocks import timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import DiscoveredStrings, Fresh, discover
-from untrackable.discovery.discovered import Discovered
-from untrackable.mechanisms.local.level_aggregator import LevelAggregator
+from untrackable.discovery.discovery import Discovered
+from untrackable.mechanisms.string_levels import LevelAggregator
 
 HEX = "0123456789abcdef"
 CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё-"

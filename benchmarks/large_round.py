@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Categories, Deck
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round, Rows
-from untrackable.collector.stores.store import Store
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.closing import close_round
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round, Rows, Store
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 MILLION = 10**6

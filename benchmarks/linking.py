@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.shared.clocks import fastest, taken_apart
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import InnerProduct, Rappor
-from untrackable.auditing.link_attack import link
+from untrackable.auditing.attacks import link
 
 REPORTS, PLACES = 10, 128
 RAPPOR = Comparison(

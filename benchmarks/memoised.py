@@ -20,7 +20,8 @@ from scipy.optimize import brentq
 from benchmarks.shared.clocks import apart, memory, processor_timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck
-from untrackable.kernels import compilation
+from untrackable.arrays import FloatArray
+from untrackable.kernels import engine
 from untrackable.mechanisms import Unary
 from untrackable.theory import Experiment
 
@@ -44,8 +45,6 @@ POOLED = Comparison(
     unit="times as large (upper)",
 )  # fmt: skip
 COMPARISONS = (DECK, DECK_MEMORY, OWN, OWN_MEMORY, CHANGING, FIXED, POOLED)
-
-FloatArray = NDArray[np.float64]
 
 
 def measure(*, small: bool = False) -> Iterator[Row]:
@@ -130,7 +129,7 @@ def collected(name: str, people: int) -> tuple[float, float]:
     from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Client
 
     L_OSUE_Client(0, VALUES, EPS, SHARE * EPS)  # compiled, as ours
-    compilation.compiled(compilation.WORTHWHILE)
+    engine.compiled(engine.WORTHWHILE)
     held = population(people)
     METHODS[name](held[:64])
     before = memory()

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck
-from untrackable.estimation.ordered_values import NumberEdges
+from untrackable.estimation.quantiles import NumberEdges
+from untrackable.mechanisms.deck import dealt_for_budget
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wanted_figure import Want, wanted_spread
-from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+from untrackable.mechanisms.local import OneBitMean
+from untrackable.mechanisms.views import Views
+from untrackable.settings.demands import Want, wanted_spread
 
 BUDGET: dict[str, Any] = {"slots": 12, "eps": 2.0, "delta": 1e-6}
 QUANTILES = (0.5, 0.95)

@@ -75,7 +75,7 @@ def measure(*, small: bool = False) -> Iterator[Row]:
     for name, (questions, shared) in SETS.items():
         made = partial(plan, **_SMALL) if small else partial(plan_together, questions, **shared)
         yield TOGETHER[name].row(processor_timed(made)[0])
-    imported = command_seconds("-c", "import untrackable.planning.plans")
+    imported = command_seconds("-c", "import untrackable.planning.plan")
     command = ("--version",) if small else COMMAND
     yield COMMANDED.row(command_seconds("-m", "untrackable", *command) / imported)
     yield HELPED.row(command_seconds("-m", "untrackable", "--help"))

@@ -20,10 +20,9 @@ from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Buckets, Categories, IntegerRange, estimate_files
 from untrackable.encodings import Choices, Encoding, Record
 from untrackable.mechanisms import OneBitMean, Views
+from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.reports.population import Population
-from untrackable.reports.simulation import simulate_file
+from untrackable.reports.simulation import Population, simulate_file
 
 _NUMBERS = Buckets(edges=np.geomspace(0.05, 20, 1025).tolist())
 _FEATURES = Choices(names=[f"feature {i}" for i in range(30)])

@@ -11,10 +11,9 @@ import numpy as np
 from benchmarks.shared.clocks import fastest, timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Rappor
-from untrackable.rappor_decode.candidate_map import CandidateMap
 from untrackable.rappor_decode.decode import decode
-from untrackable.rappor_decode.design import design
-from untrackable.rappor_decode.rappor_files import Counts
+from untrackable.rappor_decode.files import CandidateMap, Counts
+from untrackable.rappor_decode.regression import design
 
 PEOPLE = 10_000_000
 DECODED = "`decode`, 64 cohorts of 128 bits, without hashing the candidates"

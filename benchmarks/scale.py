@@ -21,17 +21,16 @@ from benchmarks.large_round import group
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from benchmarks.shared.sizing import DAY, DIRECT, EXPORTED, SEALED, STORED, SUMMED
 from untrackable import Deck, estimate_files
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.records import Round
-from untrackable.collector.stores.store_address import open_store
-from untrackable.encodings.categories import Categories
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round
+from untrackable.encodings.encoding import Categories
 from untrackable.oblivious.gateway_keys import GatewayKeys
 from untrackable.oblivious.sealing import seal_request
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.reports.population import population
-from untrackable.reports.simulation import simulate_file
-from untrackable.serving.server_process import start_server
+from untrackable.reports.simulation import population, simulate_file
+from untrackable.serving.server import start_server
 
 DECK = Deck(bits=10, slots=365, eps_report=3.9, width=4)
 SIZES = (1_000_000, 4_000_000, 20_000_000)

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import Categories, Deck
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
 from untrackable.oblivious.binary_http import BinaryRequest
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.sealing import open_request, seal_request
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.serving.server_process import start_server
+from untrackable.serving.server import start_server
 
 SECONDS = 2
 CONNECTIONS = (64, 256)

@@ -19,8 +19,7 @@ from benchmarks.shared.clocks import fastest
 from benchmarks.shared.measurements import Comparison, Row, Unavailable
 from untrackable import Deck, estimate_files
 from untrackable.engines.spark import SparkEngine
-from untrackable.reports.population import population
-from untrackable.reports.simulation import simulate_file
+from untrackable.reports.simulation import population, simulate_file
 
 DECK = Deck(bits=16, slots=30, eps_report=1.0, width=1)
 ADDED = "Reports added up by Spark on two cores"

@@ -10,10 +10,8 @@ import scipy.fft
 
 from benchmarks.shared.clocks import command_seconds, fastest, in_turns
 from benchmarks.shared.measurements import Comparison, Row
-from untrackable.kernels import compilation, threads
-from untrackable.kernels.counting import add_signs
-from untrackable.kernels.parity import _parity_sums, parity_sums
-from untrackable.kernels.transform import _butterflies, walsh_hadamard
+from untrackable.kernels import engine
+from untrackable.kernels.counting import _butterflies, _parity_sums, add_signs, parity_sums, walsh_hadamard
 
 RFFT = Comparison(
     work="Walsh-Hadamard transform", peer="`scipy.fft.rfft` of the same length", unit="times as fast", at_least=5
@@ -34,7 +32,7 @@ COMPARISONS = (RFFT, PASSES, BUTTERFLIES, COUNTED, COUNTED_ALONE, PARITY, PARITY
 
 def measure(*, small: bool = False) -> Iterator[Row]:
     """Transforms, counts and parities, and what loading the kernels costs."""
-    compilation.compiled(compilation.WORTHWHILE)
+    engine.compiled(engine.WORTHWHILE)
     for bits in (10, 10, 10, 10) if small else (20, 22, 24, 26):
         yield from _transforms(bits)
     table = np.random.default_rng(1).integers(-9, 9, size=1 << (10 if small else 22))
@@ -54,7 +52,7 @@ def _one_thread(work: Callable[[], object]) -> Callable[[], object]:
     """The same on one thread."""
 
     def alone() -> None:
-        with threads.at_most(1):
+        with engine.at_most(1):
             work()
 
     return alone
@@ -65,7 +63,7 @@ def _transforms(bits: int) -> Iterator[Row]:
     real = table.astype(np.float64)
     ours, peer, once = in_turns(
         lambda: walsh_hadamard(table, in_place=True),
-        lambda: scipy.fft.rfft(real, workers=threads.allowed()),
+        lambda: scipy.fft.rfft(real, workers=engine.allowed()),
         lambda: np.negative(table, out=table),
         times=5,
     )

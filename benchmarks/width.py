@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.shared.clocks import fastest, processor_timed
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Fresh, NoisyInnerProduct
-from untrackable.kernels import compilation
+from untrackable.kernels import engine
 
 # pure-ldp imports scikit-learn for its RAPPOR, which is not compared here.
 sys.modules.setdefault("pure_ldp.frequency_oracles.rappor", types.ModuleType("rappor"))
@@ -45,7 +45,7 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         best = chosen.accuracy(1, 0.05).standard_error
         yield ONE.row(best / one.accuracy(1, 0.05).standard_error, f"eps = {eps:g}")
         yield HASHING.row(best * math.expm1(eps) / (2 * math.exp(eps / 2)), f"eps = {eps:g}")
-    compilation.compiled(compilation.WORTHWHILE)
+    engine.compiled(engine.WORTHWHILE)
     for eps in EPS[:3]:
         yield from servers(50 if small else 5000, eps)
     people, spent = 1000 if small else 1_000_000, {}

@@ -15,7 +15,7 @@ FAST = (
     "cli/test_cli.py",
     "client/test_vectors.py",
     "encodings/test_json.py",
-    "mechanisms/test_registry.py",
+    "mechanisms/test_json.py",
     "mechanisms/test_vectors.py",
     "protocol",
 )
@@ -23,7 +23,8 @@ FAST = (
 ELSEWHERE = {
     ".ipynb": "test_notebooks.py",
     ".md": "test_docs.py",
-    ".lock": "collector/http/test_uvicorn.py",
+    ".txt": "test_docs.py",
+    ".lock": "collector/test_uvicorn.py",
     ".toml": "test_extras.py",
 }
 """The tests of files that are neither source nor tests, by their endings."""
@@ -62,7 +63,7 @@ def _test_of(file: Path) -> Path | None:
     if file.is_relative_to(TESTS):
         return _nearest(file if file.name.startswith("test_") else file.parent)
     if file.is_relative_to(CLIENTS):
-        return _nearest(TESTS / file.relative_to(CLIENTS))
+        return _nearest(TESTS / str(file.relative_to(CLIENTS)).replace("-", "_"))
     if file.is_relative_to(BENCHMARKS):
         return TESTS / "test_benchmarks.py"
     return TESTS / ELSEWHERE[file.suffix] if file.suffix in ELSEWHERE else None

@@ -26,11 +26,11 @@ from tests.collector.samples import campaign
 from tests.collector.servers import process
 from tests.relay.gateways import relay_process
 from untrackable import Fresh, Guarantee, NoisyInnerProduct, __version__
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.records import Round
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
-from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway
+from untrackable.protocol.campaign import CrowdGuarantee, Gateway
 from untrackable.theory.turns import Turns
 
 ROOT = Path(__file__).parent.parent
@@ -55,7 +55,7 @@ print(client.send(server).name)
 """
 _SERVE_AND_SEND = """
 import subprocess, sys
-from untrackable.serving.server_process import start_server
+from untrackable.serving.server import start_server
 
 server = start_server(sys.argv[2])
 try:
@@ -63,10 +63,10 @@ try:
 finally:
     server.end()
 """
-_COMPILED = "from untrackable.kernels import compilation; assert compilation.compiled(compilation.WORTHWHILE)"
+_COMPILED = "from untrackable.kernels import engine; assert engine.compiled(engine.WORTHWHILE)"
 _OPEN_STORE = """
 import sys
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.settings import open_store
 from untrackable.errors import StoreError
 
 try:

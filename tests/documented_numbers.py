@@ -1,40 +1,43 @@
-"""Numbers in the text of documents: where each comes from, and whether it is right.
+"""Numbers in documents: where each comes from, and whether it is right.
 
-Comments that readers do not see follow a paragraph, a list, a table or a block of Python, and say where its numbers
-come from, one on each line:
+The origins of the numbers of `docs/turns.md` are in `docs/numbers/turns.txt`, below the headings of the page:
 
-    <!-- computed: ±0.0398 >= best.error_upper -->
-    <!-- published: 4.39 = Erlingsson, Pihur, Korolova 2014 -->
-    <!-- given: 0.5, 10 % -->
+    ## What a round tells
+        noise = variance(eps=4)
+    ±0.0398 >= error_upper(noise)
+    published: 4.39 = Erlingsson, Pihur, Korolova 2014
+    given: 0.5, 10 %
 
-A computed number is Python, evaluated with the names of all blocks of Python above it on the page, and of what the
-page has in `<!-- computed with: … -->`; `printed("off by")` is the number behind these words in the output of a
-command that the page shows. It is compared in all digits that are shown: `=` rounds to the nearest, `>=` rounds
-up, as an upper bound needs it, and `<=` rounds down. Whole numbers must be equal; `float` rounds them. Several
-numbers at once are a sequence, and text is compared letter by letter. Published numbers name their source. Given
-are inputs of an example, versions, and what a format defines.
+The first of these lines is a computed number: right of the sign is Python, with the names of all blocks of
+Python on the page up to the end of this section, and of the indented Python in the file; `printed("off by")` is
+the number behind these words in the output of a command that the page shows. All digits of the page are
+compared: `=` rounds to the nearest, `>=` rounds up, as an upper bound needs it, and `<=` rounds down. Whole
+numbers must be equal; `float` rounds them. Several numbers at once are a sequence, and text is compared letter
+by letter. Published numbers name their source. Given are inputs of an example, versions, and what a format
+defines.
 """
 
 import io
 import re
+import textwrap
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 from tests import documented_output
 from untrackable.brackets import Bracket
 
+FOLDER = Path(__file__).parent.parent / "docs" / "numbers"
 _BLOCK = re.compile(
     r"^```(?P<language>\w*)\n(?P<code>.*?)^```$"
-    r"|^ *<!-- *(?P<kind>[\w ]+?)(?:: *(?P<comment>.*?))? *-->"
-    r"|(?P<text>(?:^(?!```| *<!--)[^\n]*\S[^\n]*\n?)+)",
+    r"|^(?P<heading>#{1,6} [^\n]*)"
+    r"|(?P<text>(?:^(?!```| *<!--|#{1,6} )[^\n]*\S[^\n]*\n?)+)",
     re.M | re.S,
 )
-HIDDEN = "hidden"
-"""The language of Python that readers do not see."""
 _SIGNIFICANT = Context(prec=12)
 """More digits than any document shows, and fewer than floating point gets right."""
 _POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -50,7 +53,7 @@ _UNITS = {
     "million": Decimal(10**6),
     "billion": Decimal(10**9),
 }
-"""What a value is divided by before it is compared with a number that has this unit."""
+"""A value is divided by this before it is compared with a number that has this unit."""
 _NUMBER = re.compile(
     r"(?<![\w.,^])(?<!\^−)(?<![A-Za-z]-)(?P<digits>\d+(?:,\d{3})*(?:\.\d+)?)"
     r"(?:e(?P<exponent>[-+]?\d+)|·10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
@@ -58,14 +61,13 @@ _NUMBER = re.compile(
 )
 _NAMED = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:Python|TLS|[Vv]ersion|section) \(?\d+\.\d+(?: and \d+\.\d+)?")
 """Code, addresses and versions, whose numbers are names."""
-_BEFORE_RESULT, _AFTER_RESULT = (
-    re.compile(r"[±×]\s?$"),
-    re.compile(r"\s?×|\s(?:times|bytes|minutes|seconds|s|ms|µs|ns)\b"),
-)
+_BEFORE_RESULT = re.compile(r"[±×]\s?$")
+_AFTER_RESULT = re.compile(r"\s?×|\s(?:times|bytes|minutes|seconds|s|ms|µs|ns)\b")
+_SIDES = {"=": (ROUND_HALF_UP, ROUND_HALF_DOWN), ">=": (ROUND_CEILING,), "<=": (ROUND_FLOOR,)}
 
 
 class NumberError(AssertionError):
-    """A document shows a number that is wrong, or whose origin it does not say."""
+    """A document shows a number that is wrong, or whose origin is not stated."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ class Number:
     unit: str | None
 
     @classmethod
-    def of(cls, found: re.Match[str]) -> "Number":
-        """The number that was found in a text."""
-        power = found["exponent"] or (found["power"] or "0").translate(_POWERS)
-        return cls(Decimal(found["digits"].replace(",", "")).scaleb(int(power)), found["unit"])
+    def of(cls, match: re.Match[str]) -> "Number":
+        """The number of one match of the pattern."""
+        power = match["exponent"] or (match["power"] or "0").translate(_POWERS)
+        return cls(Decimal(match["digits"].replace(",", "")).scaleb(int(power)), match["unit"])
 
     @property
     def in_ones(self) -> Decimal:
-        """What it stands for, its unit included."""
+        """The number with its unit multiplied in."""
         return self.value * _UNITS.get(self.unit or "", 1)
 
     def places(self) -> range:
@@ -104,12 +106,15 @@ class Number:
         )
 
 
-_SIDES = {"=": (ROUND_HALF_UP, ROUND_HALF_DOWN), ">=": (ROUND_CEILING,), "<=": (ROUND_FLOOR,)}
+def numbers_in(text: str) -> list[Number]:
+    """The numbers of a text, in their order; those in words, up to twelve, if there are no others."""
+    numbers = [Number.of(match) for match in _NUMBER.finditer(text)]
+    return numbers or [Number(Decimal(_WORDS.index(word)), None) for word in text.lower().split() if word in _WORDS]
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a comment says about a number of the text above it."""
+class Origin:
+    """A line of the file of numbers: what the page shows, and where that comes from."""
 
     shown: str
     relation: str
@@ -141,135 +146,163 @@ class Claim:
         return number.agrees(Decimal(repr(float(value))), _SIDES[self.relation])  # type: ignore[arg-type]
 
 
-def numbers_in(text: str) -> list[Number]:
-    """The numbers of a text, in their order; those in words, up to twelve, if there are no others."""
-    found = [Number.of(one) for one in _NUMBER.finditer(text)]
-    return found or [Number(Decimal(_WORDS.index(word)), None) for word in text.lower().split() if word in _WORDS]
-
-
 @dataclass(frozen=True)
 class Block:
-    """A paragraph, a list, a table or some code, and what the comments below it say."""
+    """A paragraph, a list, a table or some code."""
 
     text: str
     language: str | None
     line: int
-    claims: list[Claim]
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is for machines: between fences, or indented."""
+        return self.language is not None or all(line.startswith("    ") for line in self.text.splitlines())
+
+    @property
+    def code(self) -> str:
+        """Code without its comments."""
+        return re.sub(r"#.*", "", self.text) if self.language == "python" else self.text
+
+    @property
+    def prose(self) -> str:
+        """What is written for people: text, or what the comments of code explain."""
+        if self.language != "python":
+            return "" if self.is_code else self.text
+        tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
+        comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+        return "\n".join(comment.partition(documented_output.SEPARATOR)[2] or comment for comment in comments)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, up to the next heading, with the origins of its numbers."""
+
+    heading: str
+    blocks: list[Block] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    """Python that the origins need and readers do not see."""
+
+    def check_shown(self) -> None:
+        """Refuse an origin of a number that this section does not show."""
+        text = " ".join(" ".join(block.prose for block in self.blocks).split())
+        for origin in self.origins:
+            shown = re.escape(" ".join(origin.shown.split()))
+            if not re.search(rf"(?<![\d.,]){shown}(?![\d]|[.,]\d)", text):
+                raise NumberError(f"line {origin.line}: {origin.shown!r} is not below {self.heading!r}")
 
 
 def blocks(page: str) -> list[Block]:
-    """The blocks of a page, in their order. What a page computes with is Python that readers do not see."""
-    found: list[Block] = []
-    for one in _BLOCK.finditer(page):
-        line = page.count("\n", 0, one.start()) + 1
-        if one["kind"] == "computed with":
-            found.append(Block(one["comment"], HIDDEN, line, []))
-        elif one["kind"] in ("computed", "published", "given"):
-            above = [block for block in found if block.language != HIDDEN]
-            if not above:
-                raise NumberError(f"line {line}: there is no text above this comment")
-            above[-1].claims.extend(_claims(one["kind"], one["comment"] or "", line))
-        elif one["kind"] is None:
-            found.append(Block(one["code"] or one["text"] or "", one["language"], line, []))
-    return found
+    """The blocks of a page, in their order."""
+    return [block for section in _sections(page) for block in section.blocks]
 
 
-def _claims(kind: str, comment: str, line: int) -> Iterator[Claim]:
-    for row in comment.strip().splitlines():
-        if kind == "given":
-            yield from (Claim(shown.strip(), "=", "", kind, line) for shown in re.split(r",\s", row))
-            continue
-        found = re.match(r"(.*?) (=|>=|<=) (.*)", row.strip())
-        if found is None:
-            raise NumberError(f"line {line}: {row.strip()!r} does not say what is shown, and where it comes from")
-        yield Claim(found[1].strip(), found[2], found[3], kind, line)
+def _sections(page: str) -> list[Section]:
+    sections = [Section("")]
+    for match in _BLOCK.finditer(page):
+        line = page.count("\n", 0, match.start()) + 1
+        if match["heading"]:
+            sections.append(Section(match["heading"].strip()))
+        sections[-1].blocks.append(
+            Block(match["code"] or match["text"] or match["heading"] or "", match["language"], line)
+        )
+    return sections
 
 
-def check_page(page: str) -> None:
+def sections(page: str, numbers: str) -> list[Section]:
+    """The sections of a page, with the origins that its file of numbers has for them, in the same order."""
+    all_sections = _sections(page)
+    ahead = iter(all_sections)
+    section = next(ahead)
+    for number, row in enumerate(numbers.splitlines(), start=1):
+        if row.startswith("#"):
+            section = next((one for one in ahead if one.heading == row), Section(""))
+            if not section.heading:
+                raise NumberError(f"line {number}: the page has no heading {row!r} here")
+        elif not row or row.startswith("    "):
+            section.hidden.append(row)
+        else:
+            section.origins.extend(_origins(row, number))
+    return all_sections
+
+
+def _origins(row: str, line: int) -> Iterator[Origin]:
+    kind, colon, rest = row.partition(": ")
+    if kind == "given":
+        yield from (Origin(shown.strip(), "=", "", kind, line) for shown in re.split(r",\s", rest))
+        return
+    if kind != "published" or not colon:
+        kind, rest = "computed", row
+    match = re.match(r"(.*?) (=|>=|<=) (.*)", rest)
+    if match is None:
+        raise NumberError(f"line {line}: {row!r} does not say what is shown, and where it comes from")
+    yield Origin(match[1].strip(), match[2], match[3], kind, line)
+
+
+def check_page(page: str, numbers: str = "") -> None:
     """Run the Python of a page, and compare what it prints and computes with what the page says."""
     names: dict[str, object] = {"printed": partial(_printed, page)}
-    found = blocks(page)
-    for block in found:
-        for claim in block.claims:
-            _check_shown(claim, block.text)
-    claims = [claim for block in found for claim in block.claims if claim.kind == "computed"]
-    steps: list[Block | Claim] = [*found, *claims]
-    for step in sorted(steps, key=lambda step: step.line):
-        if isinstance(step, Claim):
-            step.check(eval(step.source, names))  # noqa: S307
-        elif step.language == HIDDEN:
-            exec(step.text, names)  # noqa: S102
-        elif step.language == "python":
-            names |= documented_output.run(step.text)
+    for section in sections(page, numbers):
+        section.check_shown()
+        for block in section.blocks:
+            if block.language == "python":
+                names |= documented_output.run(block.text)
+        exec(textwrap.dedent("\n".join(section.hidden)), names)  # noqa: S102
+        for origin in section.origins:
+            if origin.kind == "computed":
+                origin.check(eval(origin.source, names))  # noqa: S307
 
 
 def _printed(page: str, words: str) -> float:
     """The first number behind these words, in what the page shows as the output of commands."""
     for _, shown in documented_output.shown_outputs(page):
-        _, found, behind = " ".join(shown.split()).partition(words)
-        if found:
+        _, there, behind = " ".join(shown.split()).partition(words)
+        if there:
             return float(numbers_in(behind)[0].in_ones)
     raise NumberError(f"no command is shown to print {words!r}")
 
 
-def _check_shown(claim: Claim, text: str) -> None:
-    shown = re.escape(" ".join(claim.shown.split()))
-    if not re.search(rf"(?<![\d.,]){shown}(?![\d]|[.,]\d)", " ".join(text.split())):
-        raise NumberError(f"line {claim.line}: {claim.shown!r} is not in the text above")
-
-
-def unexplained(page: str) -> list[str]:
-    """Numbers of a page that look like results, and of which nothing says where they come from.
+def unexplained(page: str, numbers: str = "") -> list[str]:
+    """Numbers of a page that look like results, and whose origin is not stated for their section.
 
     Numbers that a block of the page prints may be repeated, and so may numbers of its code that are not whole.
     """
-    found = blocks(page)
-    code = "\n".join(_code(block) for block in found if _is_code(block) and block.language != HIDDEN)
+    code = "\n".join(block.code for block in blocks(page) if block.is_code)
     known = {number.in_ones for number in numbers_in(code) if number.value % 1}
     known |= {number.in_ones for output in _outputs(page) for number in numbers_in(output)}
     return [
         f"line {block.line}: {result[0]}"
-        for block in found
-        for result in _results(_prose(block))
-        if Number.of(result).in_ones not in known | _explained(block)
+        for section in sections(page, numbers)
+        for block in section.blocks
+        for result in _results(_NAMED.sub("", block.prose))
+        if Number.of(result).in_ones not in known | _explained(section)
     ]
 
 
-def _explained(block: Block) -> set[Decimal]:
-    return {number.in_ones for claim in block.claims for number in numbers_in(claim.shown)}
+def _explained(section: Section) -> set[Decimal]:
+    return {number.in_ones for origin in section.origins for number in numbers_in(origin.shown)}
 
 
 def _results(text: str) -> Iterator[re.Match[str]]:
     """Numbers that look like results: with a point, a power of ten or a unit, or with a sign before or behind."""
-    for found in _NUMBER.finditer(text):
-        measured = found["unit"] not in (None, "million", "billion")
-        signed = _BEFORE_RESULT.search(text, 0, found.start()) or _AFTER_RESULT.match(text, found.end())
-        if "." in found["digits"] or found["exponent"] or found["power"] or measured or signed:
-            yield found
-
-
-def _is_code(block: Block) -> bool:
-    return block.language is not None or all(line.startswith("    ") for line in block.text.splitlines())
-
-
-def _code(block: Block) -> str:
-    """Code without its comments."""
-    return re.sub(r"#.*", "", block.text) if block.language == "python" else block.text
-
-
-def _prose(block: Block) -> str:
-    """What is written for people: text without names, or what the comments of code explain."""
-    if block.language == "python":
-        tokens = tokenize.generate_tokens(io.StringIO(block.text).readline)
-        comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
-        return "\n".join(comment.partition(documented_output.SEPARATOR)[2] or comment for comment in comments)
-    return "" if _is_code(block) else _NAMED.sub("", block.text)
+    for match in _NUMBER.finditer(text):
+        measured = match["unit"] not in (None, "million", "billion")
+        signed = _BEFORE_RESULT.search(text, 0, match.start()) or _AFTER_RESULT.match(text, match.end())
+        if "." in match["digits"] or match["exponent"] or match["power"] or measured or signed:
+            yield match
 
 
 def _outputs(page: str) -> Iterator[str]:
-    """All that a page says is printed, which is compared elsewhere."""
+    """All outputs that a page states, which are compared elsewhere."""
     for block in blocks(page):
         if block.language == "python":
             said = documented_output.claims(block.text).values()
             yield from (claim.split(documented_output.SEPARATOR)[0] for claim in said)
     yield from (shown for _, shown in documented_output.shown_outputs(page))
+
+
+def numbers_of(page: Path) -> str:
+    """The file of numbers of a page, if it has one."""
+    path = FOLDER / f"{page.stem}.txt"
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,6 +1,6 @@
-"""What documents say is printed, compared with what is printed.
+"""The printed output in documents, compared with the real one.
 
-A comment behind a `print` is all of what that `print` writes. `…` behind a digit stands for more digits, elsewhere
+A comment behind a `print` is all of its output. `…` behind a digit stands for more digits, elsewhere
 for any text. An explanation comes last, behind ` — `. An indented block below `<!-- printed by: COMMAND -->` is
 part of what that command prints, wherever its lines are broken. Indented lines that begin with `untrackable` are
 commands: they and their options must exist.
@@ -31,11 +31,11 @@ class OutputError(AssertionError):
 def pattern(said: str) -> str:
     """The regular expression of a comment or of a shown output."""
     parts = re.split("(…)", said)
-    found = ""
+    expression = ""
     for part in parts:
-        digits = bool(found) and found[-1].isdigit()
-        found += (r"\d*" if digits else r"[\s\S]*") if part == "…" else re.escape(part)
-    return found
+        digits = bool(expression) and expression[-1].isdigit()
+        expression += (r"\d*" if digits else r"[\s\S]*") if part == "…" else re.escape(part)
+    return expression
 
 
 def agrees(said: str, printed: str) -> bool:
@@ -81,18 +81,18 @@ def run(source: str) -> dict[str, object]:
 
 
 def shown_outputs(page: str) -> list[tuple[str, str]]:
-    """Commands of a page whose output it shows, and what it shows."""
+    """The commands whose output a page shows, each with that output."""
     return _SHOWN.findall(page)
 
 
 def shows(said: str, printed: str) -> bool:
-    """Whether what a page shows is part of what was printed, wherever lines are broken."""
+    """Whether the shown text is part of the printed one, wherever lines are broken."""
     return re.search(pattern(" ".join(said.split())), " ".join(printed.split())) is not None
 
 
 @cache
 def printed_by(command: str) -> str:
-    """What a command line of this project prints."""
+    """The output of a command line of this project."""
     name, *arguments = shlex.split(command)
     if name != "untrackable":
         raise ValueError(f"only commands of untrackable are run, not {name}")
@@ -111,23 +111,24 @@ def named_commands(page: str) -> list[str]:
 
 def check_command(command: str) -> None:
     """Refuse a command or an option that does not exist."""
-    found, arguments = _found_command(command)
-    found.make_parser(click.Context(found)).parse_args(arguments)
+    named, arguments = _named_command(command)
+    named.make_parser(click.Context(named)).parse_args(arguments)
 
 
 def default(command: str, option: str) -> object:
-    """What an option of a command is if nobody gives it."""
-    found, _ = _found_command(command)
-    return next(one.get_default(click.Context(found)) for one in found.params if option in one.opts)
+    """The default of a command's option."""
+    named, _ = _named_command(command)
+    return next(one.get_default(click.Context(named)) for one in named.params if option in one.opts)
 
 
-def _found_command(command: str) -> tuple[click.Command, list[str]]:
-    found: click.Command = main
+def _named_command(command: str) -> tuple[click.Command, list[str]]:
+    """The command that a command line names, and its arguments."""
+    named: click.Command = main
     arguments = shlex.split(command)
-    while isinstance(found, click.Group) and arguments and not arguments[0].startswith("-"):
+    while isinstance(named, click.Group) and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
-        inner = found.get_command(click.Context(found), name)
+        inner = named.get_command(click.Context(named), name)
         if inner is None:
             raise OutputError(f"there is no command {name}")
-        found = inner
-    return found, arguments
+        named = inner
+    return named, arguments

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.rappor import Rappor
 from untrackable.theory.enumeration import FiniteMechanism, Law, Stream
 
 

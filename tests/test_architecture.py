@@ -6,6 +6,7 @@ import graphlib
 import importlib
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ CLIENTS = Path(__file__).parent.parent / "clients"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 BASICS = {
-    "errors", "checks", "brackets", "early_interrupts", "extras", "framing", "lazy_names", "notebook_view",
-    "old_names", "progress", "strict_json", "units", "web_address",
+    "arrays", "errors", "checks", "brackets", "early_interrupts", "extras", "framing", "lazy_names",
+    "notebook_view", "progress", "strict_json", "units", "web_address",
 }  # fmt: skip
 """Small modules at the root that every package may use."""
 
@@ -29,6 +30,7 @@ USES: dict[str, set[str]] = {
     "oblivious": set(),
     "estimation": {"kernels", "theory"},
     "mechanisms": {"kernels", "theory", "estimation"},
+    "settings": {"theory", "estimation", "mechanisms"},
     "encodings": {"theory", "estimation", "mechanisms"},
     "protocol": {"theory", "estimation", "mechanisms", "encodings", "oblivious"},
     "accounting": {"theory", "mechanisms", "protocol"},
@@ -38,8 +40,8 @@ USES: dict[str, set[str]] = {
     "engines": {"theory", "mechanisms", "encodings", "answers", "reports", "auditing"},
     "reports": {"kernels", "theory", "estimation", "mechanisms", "encodings", "discovery", "answers"},
     "rappor_decode": {"estimation", "mechanisms", "reports"},
-    "auditing": {"kernels", "theory", "mechanisms", "reports"},
-    "planning": {"theory", "estimation", "mechanisms", "encodings", "protocol"},
+    "auditing": {"kernels", "theory", "mechanisms", "settings", "reports"},
+    "planning": {"theory", "estimation", "mechanisms", "settings", "encodings", "protocol"},
     "paper": {"kernels", "theory", "mechanisms", "display"},
     "display": {
         "theory", "estimation", "protocol", "discovery", "answers", "reports", "rappor_decode", "auditing",
@@ -47,7 +49,7 @@ USES: dict[str, set[str]] = {
     },
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "auditing", "display", "oblivious", "planning", "serving",
+        "auditing", "display", "oblivious", "planning", "serving", "settings",
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
@@ -56,10 +58,27 @@ USES: dict[str, set[str]] = {
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
         "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
-        "engines", "oblivious", "relay", "serving",
+        "engines", "oblivious", "relay", "serving", "settings",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""
+
+LAYERS: dict[str, tuple[str, ...]] = {
+    "collector": (
+        "store", "sqlite postgres", "settings problems metrics", "writer closing estimates", "service",
+        "browser uploads gateway api", "dashboard dashboard.heavy_work dashboard.sessions", "dashboard.rendering",
+        "dashboard.signed_in", "dashboard.*", "dashboard.pages", "app",
+    ),
+    "mechanisms": ("randomness", "*"),
+    "theory": ("factor search", "convolution gaussian kept_*", "experiment", "*"),
+    "estimation": ("intervals", "quantiles estimate", "aggregators", "*"),
+    "reports": ("files", "arrow csv strict_csv numpy writer", "reader", "*"),
+    "auditing": ("streams attacks attack_bounds", "audit recordings client_audit", "comparison file_audit"),
+    "planning": ("goal_fields", "goals", "forecast", "plan", "*"),
+    "client": ("folder policy", "state ledger sending", "client"),
+    "cli": ("terminal", "help_layout mechanism_argument", "options", "*"),
+}  # fmt: skip
+"""Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""
 
 
 def module_name(path: Path) -> str:
@@ -106,6 +125,44 @@ def test_packages_use_only_what_they_may(name: str) -> None:
         assert used.split(".")[1] in allowed, f"{name} imports {used}"
 
 
+@pytest.mark.parametrize("package", LAYERS)
+def test_modules_use_only_their_own_layer_and_those_below(package: str) -> None:
+    layers = {name: layer_of(package, name) for name in MODULES if name.startswith(f"untrackable.{package}.")}
+    for name, layer in layers.items():
+        for used in imports(MODULES[name]) & set(layers):
+            assert layers[used] <= layer, f"{name} imports {used}, which is above it"
+    assert set(layers.values()) == set(range(len(LAYERS[package]))), "a layer of the table has no module"
+
+
+def layer_of(package: str, name: str) -> int:
+    """The first layer that names a module, or that has a pattern for it."""
+    short = name.removeprefix(f"untrackable.{package}.")
+    layers = {each: number for number, names in enumerate(LAYERS[package]) for each in names.split()}
+    if short in layers:
+        return layers[short]
+    fitting = [number for pattern, number in layers.items() if fnmatch(short, pattern)]
+    assert fitting, f"{name} is in no layer of {package}"
+    return fitting[0]
+
+
+def test_only_the_application_uses_the_dashboard() -> None:
+    users = {name for name, path in MODULES.items() if any(map(is_dashboard, imports(path)))}
+    assert {name for name in users if not is_dashboard(name)} == {"untrackable.collector.app"}
+
+
+def is_dashboard(name: str) -> bool:
+    return name.startswith("untrackable.collector.dashboard")
+
+
+def test_stores_know_nothing_of_http() -> None:
+    script = (
+        "import sys, untrackable.collector.sqlite, untrackable.collector.postgres;"
+        "http = {'starlette', 'uvicorn', 'untrackable.serving'} & set(sys.modules);"
+        "sys.exit(f'loaded {http}' if http else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
 def test_every_package_says_what_it_may_use() -> None:
     top = {path.stem for path in SOURCE.iterdir() if path.suffix in ("", ".py")}
     assert top - {"__pycache__", "__init__", "__main__"} == BASICS | set(USES)
@@ -124,7 +181,8 @@ def test_tests_mirror_the_source() -> None:
     root = Path(__file__).parent
     for path in root.rglob("test_*.py"):
         folder = path.parent.relative_to(root)
-        assert folder == Path() or (SOURCE / folder).is_dir() or (CLIENTS / folder).is_dir(), path
+        client = CLIENTS / str(folder).replace("_", "-")
+        assert folder == Path() or (SOURCE / folder).is_dir() or client.is_dir(), path
 
 
 ROLES = {"Mechanism", "Local", "BareClient", "Batch", "LevelSums"}
@@ -203,7 +261,7 @@ def test_json_is_read_and_written_in_one_place() -> None:
 def test_help_and_import_load_nothing_heavy() -> None:
     script = (
         "import sys, untrackable, untrackable.cli;"
-        "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'altair', 'pyarrow', 'numba'} & set(sys.modules);"
+        "heavy = {'numpy', 'scipy', 'rich', 'altair', 'pyarrow', 'numba'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
@@ -212,8 +270,8 @@ def test_help_and_import_load_nothing_heavy() -> None:
 def test_a_collector_loads_nothing_heavy_before_somebody_asks_for_it() -> None:
     """Every process of a collector would hold it in memory."""
     script = (
-        "import sys, untrackable.collector.http.app;"
-        "heavy = {'scipy', 'matplotlib', 'altair', 'pyarrow', 'numba', 'vl_convert'} & set(sys.modules);"
+        "import sys, untrackable.collector.app;"
+        "heavy = {'scipy', 'altair', 'pyarrow', 'numba', 'vl_convert'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

@@ -16,9 +16,9 @@ import yaml  # type: ignore[import-untyped]
 
 from tests.collector.servers import process
 from tests.distribution import said
-from untrackable.cli.relay import relay as relay_command
-from untrackable.cli.serve import serve as serve_command
-from untrackable.collector.http.estimate_metrics import ADDRESS, GAUGES
+from untrackable.cli.servers import relay as relay_command
+from untrackable.cli.servers import serve as serve_command
+from untrackable.collector.api import ADDRESS, GAUGES
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings
 

@@ -16,13 +16,11 @@ import pytest
 
 from tests.collector.loads import fresh
 from tests.collector.servers import process
-from tests.collector.stores.test_faults import on_now
+from tests.collector.test_faults import on_now
 from tests.relay.gateways import answer, relay_process, sealed, threaded
-from untrackable.collector.http.estimate_metrics import GAUGES
-from untrackable.collector.http.management import create_campaign
+from untrackable.collector.api import GAUGES, create_campaign
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.settings import Settings
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.settings import Settings, open_store
 
 DEPLOY = Path(__file__).parent.parent / "docs" / "deploy"
 NGINX, OPENSSL = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin"), shutil.which("openssl")

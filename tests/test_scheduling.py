@@ -1,4 +1,4 @@
-"""docs/scheduling.md: its units, crontab lines and commands are real ones, and the nightly job keeps sums."""
+"""Units, crontab lines and commands of the documents are real ones, and the nightly job keeps sums."""
 
 import json
 import os
@@ -17,20 +17,19 @@ import pytest
 from tests import documented_output
 from tests.collector.loads import fresh
 from tests.collector.servers import OCTETS, process
-from tests.collector.stores.test_faults import on_now
-from untrackable.collector.http.api_keys import new_key
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.store_address import open_store
+from tests.collector.test_faults import on_now
+from untrackable.collector.api import create_campaign, new_key
+from untrackable.collector.closing import close_round
+from untrackable.collector.settings import open_store
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE = (DOCS / "scheduling.md").read_text(encoding="utf-8")
+PAGES = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("scheduling.md", "operations.md"))
 RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 """Minute, hour, day of the month, month and day of the week."""
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", PAGES, re.DOTALL)
 
 
 def is_field(text: str, low: int, high: int) -> bool:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.collector.loads import fresh
-from tests.collector.stores.test_faults import on_now
+from tests.collector.test_faults import on_now
 from tests.distribution import ROOT, said
 from untrackable import strict_json
 

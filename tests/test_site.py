@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import untrackable
-from tests.collector.http.http_api_page import PAGE, http_api_page
+from tests.collector.http_api_page import PAGE, http_api_page
 from tests.distribution import ROOT, said
 from tests.notebooks import NOTEBOOKS, read
 
@@ -51,7 +51,7 @@ def test_notebooks_are_pages_with_their_pictures(site: Path) -> None:
         assert [f"<Picture: {html.unescape(words)}>" for words in pictures] == drawn
         assert (site / "notebooks" / path.name).read_bytes() == path.read_bytes(), "it can be downloaded"
         for target in ("product-team", "researcher", "auditor"):
-            assert f"notebooks/{target}.html" in (site / "notebooks.html").read_text(encoding="utf-8")
+            assert f"notebooks/{target}.html" in (site / "api.html").read_text(encoding="utf-8")
 
 
 def test_it_fetches_nothing_from_elsewhere(site: Path) -> None:
@@ -74,4 +74,4 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
 
 
 def test_the_page_of_the_http_api_is_what_the_collector_describes() -> None:
-    assert PAGE.read_text(encoding="utf-8") == http_api_page(), "python -m tests.collector.http.http_api_page"
+    assert PAGE.read_text(encoding="utf-8") == http_api_page(), "python -m tests.collector.http_api_page"

@@ -1,10 +1,11 @@
-"""The tables of measured numbers in the documents: `python -m benchmarks.shared.pages` writes them anew.
+"""The tables of measured numbers in the documents: `python -m benchmarks.shared.pages` writes them.
 
 A table is between `<!-- measured: NAME -->` and `<!-- end of NAME -->`, and made of the stored rows of a benchmark.
 """
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.shared import sizing
@@ -61,13 +62,22 @@ def table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return head + "|" + "---|" * len(said) + "\n" + "".join(body)
 
 
+def without_repeats(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows with empty cells at their beginning where these are the same as in the row above."""
+    shown = rows[:1]
+    for above, row in pairwise(rows):
+        same = next((i for i, (one, other) in enumerate(zip(above, row, strict=True)) if one != other), len(row))
+        shown.append(("",) * same + row[same:])
+    return shown
+
+
 def rendered(name: str) -> str:
     """What a document shows of a benchmark."""
     if name == sizing.NAME:
         return table(sizing.TITLES, sizing.needs(Measured.stored("scale")))
-    found = Measured.stored(name)
-    shown = table(_TITLES, lines(found))
-    return f"{shown}\n{found.month}, {found.machine}. To measure it again: `make bench ONLY={name}`.\n"
+    measured = Measured.stored(name)
+    shown = table(_TITLES, without_repeats(lines(measured)))
+    return f"{shown}\n{measured.month}, {measured.machine}: `make bench ONLY={name}`.\n"
 
 
 def written(page: str) -> str:
@@ -86,7 +96,7 @@ def shown_names() -> list[str]:
 
 
 def write() -> None:
-    """Write the tables of all documents anew."""
+    """Write the tables of all documents."""
     for page in PAGES:
         before = page.read_text(encoding="utf-8")
         if (after := written(before)) != before:

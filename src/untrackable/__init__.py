@@ -24,39 +24,39 @@ from untrackable.lazy_names import lazy_names
 
 TYPE_CHECKING = False  # as type checkers know it; importing it would take most of the time
 if TYPE_CHECKING:
+    from untrackable.auditing.audit import audit as audit
+    from untrackable.auditing.client_audit import audit_client as audit_client
     from untrackable.auditing.comparison import compare as compare
-    from untrackable.auditing.evidence.client_audit import audit_client as audit_client
-    from untrackable.auditing.evidence.file_audit import audit_file as audit_file
-    from untrackable.auditing.mechanism_audit import audit as audit
+    from untrackable.auditing.file_audit import audit_file as audit_file
     from untrackable.brackets import Bracket as Bracket
     from untrackable.client.client import Client as Client
     from untrackable.client.policy import Policy as Policy
-    from untrackable.discovery.string_discovery import discover as discover
-    from untrackable.encodings.bit import Bit as Bit
-    from untrackable.encodings.categories import Categories as Categories
-    from untrackable.encodings.discovered_strings import DiscoveredStrings as DiscoveredStrings
-    from untrackable.encodings.hashed_strings import HashedStrings as HashedStrings
-    from untrackable.encodings.number_ranges import Buckets as Buckets
-    from untrackable.encodings.number_ranges import IntegerRange as IntegerRange
-    from untrackable.mechanisms.inner_product.deck import Deck as Deck
-    from untrackable.mechanisms.inner_product.fading import Fading as Fading
-    from untrackable.mechanisms.inner_product.rnip import InnerProduct as InnerProduct
-    from untrackable.mechanisms.kept.bitwise import Bitwise as Bitwise
-    from untrackable.mechanisms.kept.rappor import Rappor as Rappor
-    from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
-    from untrackable.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
-    from untrackable.mechanisms.wrappers.card_dealing import Dealt as Dealt
-    from untrackable.mechanisms.wrappers.fresh import Fresh as Fresh
-    from untrackable.mechanisms.wrappers.stored import Memoized as Memoized
-    from untrackable.mechanisms.wrappers.stored import Stored as Stored
+    from untrackable.discovery.discovery import discover as discover
+    from untrackable.encodings.encoding import Bit as Bit
+    from untrackable.encodings.encoding import Categories as Categories
+    from untrackable.encodings.numbers import Buckets as Buckets
+    from untrackable.encodings.numbers import IntegerRange as IntegerRange
+    from untrackable.encodings.strings import DiscoveredStrings as DiscoveredStrings
+    from untrackable.encodings.strings import HashedStrings as HashedStrings
+    from untrackable.mechanisms.deck import Dealt as Dealt
+    from untrackable.mechanisms.deck import Deck as Deck
+    from untrackable.mechanisms.fading import Fading as Fading
+    from untrackable.mechanisms.inner_product import NoisyInnerProduct as NoisyInnerProduct
+    from untrackable.mechanisms.kept_bits import Bitwise as Bitwise
+    from untrackable.mechanisms.local import Fresh as Fresh
+    from untrackable.mechanisms.local import RandomizedResponse as RandomizedResponse
+    from untrackable.mechanisms.rappor import Rappor as Rappor
+    from untrackable.mechanisms.stored import InnerProduct as InnerProduct
+    from untrackable.mechanisms.stored import Memoized as Memoized
+    from untrackable.mechanisms.stored import Stored as Stored
     from untrackable.planning.goals import Goals as Goals
-    from untrackable.planning.plans import plan as plan
-    from untrackable.planning.question_set import plan_together as plan_together
+    from untrackable.planning.plan import plan as plan
+    from untrackable.planning.together import plan_together as plan_together
     from untrackable.protocol.campaign import Campaign as Campaign
     from untrackable.protocol.campaign import Directory as Directory
     from untrackable.protocol.campaign import Guarantee as Guarantee
-    from untrackable.reports.file_answers import estimate_files as estimate_files
     from untrackable.reports.reader import read_reports as read_reports
+    from untrackable.reports.sums import estimate_files as estimate_files
     from untrackable.reports.writer import write_reports as write_reports
     from untrackable.theory.attendance import attendance as attendance
 
@@ -65,39 +65,39 @@ __version__ = "0.2.0"
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "Bit": "encodings.bit",
-        "Bitwise": "mechanisms.kept.bitwise",
+        "Bit": "encodings.encoding",
+        "Bitwise": "mechanisms.kept_bits",
         "Bracket": "brackets",
-        "Buckets": "encodings.number_ranges",
+        "Buckets": "encodings.numbers",
         "Campaign": "protocol.campaign",
-        "Categories": "encodings.categories",
+        "Categories": "encodings.encoding",
         "Client": "client.client",
-        "Dealt": "mechanisms.wrappers.card_dealing",
-        "Deck": "mechanisms.inner_product.deck",
+        "Dealt": "mechanisms.deck",
+        "Deck": "mechanisms.deck",
         "Directory": "protocol.campaign",
-        "DiscoveredStrings": "encodings.discovered_strings",
-        "Fading": "mechanisms.inner_product.fading",
-        "Fresh": "mechanisms.wrappers.fresh",
+        "DiscoveredStrings": "encodings.strings",
+        "Fading": "mechanisms.fading",
+        "Fresh": "mechanisms.local",
         "Goals": "planning.goals",
         "Guarantee": "protocol.campaign",
-        "HashedStrings": "encodings.hashed_strings",
-        "InnerProduct": "mechanisms.inner_product.rnip",
-        "IntegerRange": "encodings.number_ranges",
-        "Memoized": "mechanisms.wrappers.stored",
-        "NoisyInnerProduct": "mechanisms.local.noisy_inner_product",
+        "HashedStrings": "encodings.strings",
+        "InnerProduct": "mechanisms.stored",
+        "IntegerRange": "encodings.numbers",
+        "Memoized": "mechanisms.stored",
+        "NoisyInnerProduct": "mechanisms.inner_product",
         "Policy": "client.policy",
-        "RandomizedResponse": "mechanisms.local.randomized_response",
-        "Rappor": "mechanisms.kept.rappor",
-        "Stored": "mechanisms.wrappers.stored",
+        "RandomizedResponse": "mechanisms.local",
+        "Rappor": "mechanisms.rappor",
+        "Stored": "mechanisms.stored",
         "attendance": "theory.attendance",
-        "audit": "auditing.mechanism_audit",
-        "audit_client": "auditing.evidence.client_audit",
-        "audit_file": "auditing.evidence.file_audit",
+        "audit": "auditing.audit",
+        "audit_client": "auditing.client_audit",
+        "audit_file": "auditing.file_audit",
         "compare": "auditing.comparison",
-        "discover": "discovery.string_discovery",
-        "estimate_files": "reports.file_answers",
-        "plan": "planning.plans",
-        "plan_together": "planning.question_set",
+        "discover": "discovery.discovery",
+        "estimate_files": "reports.sums",
+        "plan": "planning.plan",
+        "plan_together": "planning.together",
         "read_reports": "reports.reader",
         "write_reports": "reports.writer",
     },

@@ -61,10 +61,6 @@ class NotEstimable(UntrackableError, ValueError):
     """These candidates cannot be told apart by reports of this mechanism."""
 
 
-class NoPlan(UntrackableError):
-    """No plan keeps several questions within one budget; the message says why, and what would help."""
-
-
 class CampaignError(UntrackableError):
     """These bytes are not a campaign or a directory: a field or version is unknown, or they are not canonical."""
 
@@ -102,7 +98,7 @@ class FolderBusy(UntrackableError):
 
 
 class StoreError(UntrackableError):
-    """The collector cannot open its store: it is damaged, from another program, or from a later version."""
+    """The collector cannot open its store: it is damaged, from another program, or from another version."""
 
 
 class StoreUnavailable(StoreError):

@@ -14,7 +14,7 @@ EXTRAS = {
     "cuda": ("The engine cuda needs", ("cupy",)),
     "files": ("CSV, Parquet and Arrow files need", ("pyarrow",)),
     "oblivious": ("Sealed reports need", ("pyhpke",)),
-    "plots": ("Charts and pages need", ("altair", "jinja2", "matplotlib", "vl_convert")),
+    "plots": ("Charts and pages need", ("altair", "jinja2", "vl_convert")),
     "postgres": ("A store in PostgreSQL needs", ("psycopg",)),
     "spark": ("Estimates on Spark need", ("pandas", "pyarrow", "pyspark")),
 }

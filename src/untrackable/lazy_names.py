@@ -1,4 +1,7 @@
-"""Public names of a package that are loaded where they are first used, so that importing the package is instant."""
+"""Public names of a package that are loaded where they are first used, so that importing the package is instant.
+
+`lazy_loader` does the same, and would be one more package that every client has to install for these lines.
+"""
 
 from __future__ import annotations
 

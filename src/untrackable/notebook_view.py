@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class ShownPicture(Protocol):
-    """A picture that shows itself in a notebook: matplotlib's `figure`, and `words` for those who cannot see it."""
+    """A picture that shows itself in a notebook: Altair's `chart`, and `words` for those who cannot see it."""
 
-    figure: Any
+    chart: Any
     words: str
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
@@ -30,10 +30,11 @@ class NotebookView:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {_views().title(self)}>"
+        return f"<{type(self).__name__}: {_display('view').view_of(self).title}>"
 
     def _repr_html_(self) -> str:
-        html: str = _views().fragment(self)
+        view = _display("view")
+        html: str = view.fragment(view.view_of(self))
         return html
 
     def plot(self, path: str | Path | None = None, *, force: bool = False, top: int = 20) -> ShownPicture:
@@ -45,7 +46,7 @@ class NotebookView:
         top = checks.integer("top", top, low=1)
         if path is not None:
             _display("picture").picture_path(path, force=force)
-        made: ShownPicture = _display("result_pictures").picture_of(self, top)
+        made: ShownPicture = _display("picture").picture_of(self, top)
         if path is not None:
             made.save(path, force=force)
         return made
@@ -61,8 +62,8 @@ class NotebookTable(NotebookView):
         with extra("files"):
             import pyarrow as pa
 
-        tables = _display("notebook_columns")
-        return pa.table({name: tables.arrow_array(column) for name, column in tables.columns_of(self).items()})
+        view = _display("view")
+        return pa.table({name: view.arrow_array(column) for name, column in view.view_of(self).data().items()})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
@@ -71,10 +72,6 @@ class NotebookTable(NotebookView):
     def to_pandas(self) -> Any:
         """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
         return self.to_arrow().to_pandas()
-
-
-def _views() -> Any:
-    return _display("notebook_views")
 
 
 def _display(module: str) -> Any:

@@ -7,7 +7,7 @@ import errno
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,22 @@ def canonical(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
+def plain(parameter: Any, describe: Callable[[Any], Any] | None = None) -> Any:
+    """A parameter in JSON. If it is no number, text, bytes or tuple of them, `describe` turns it into JSON.
+
+    Whole numbers have no decimal point, so that every JSON writer agrees on them.
+    """
+    if isinstance(parameter, tuple):
+        return [plain(entry, describe) for entry in parameter]
+    if isinstance(parameter, bytes):
+        return parameter.hex()
+    if isinstance(parameter, float) and parameter.is_integer() and abs(parameter) < 2**53:
+        return int(parameter)
+    if parameter is None or isinstance(parameter, (bool, int, float, str)) or describe is None:
+        return parameter
+    return describe(parameter)
+
+
 def finite(data: Any) -> Any:
     """The data with NaN and infinities as strings, because JSON has no numbers for them."""
     if data is None or isinstance(data, (str, int)):
@@ -78,7 +94,7 @@ def _finite_number(text: str) -> float:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return members

@@ -23,10 +23,10 @@ def scale_of(unit: str) -> dict[str, int]:
 
 def read_quantity(text: str) -> tuple[Fraction, str]:
     """The number and the unit of a text such as `50ms`, `1.5 s` or `20`. The error does not contain the text."""
-    found = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
-    if found is None or found[2] not in UNITS:
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None or match[2] not in UNITS:
         raise ValueError(f"a number must be written like 50ms, 1.5s or 20; the units are {', '.join(UNITS[:-1])}")
-    return Fraction(found[1]), found[2]
+    return Fraction(match[1]), match[2]
 
 
 def converted(number: Fraction, unit: str, to: str) -> Fraction:

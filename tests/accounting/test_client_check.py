@@ -4,6 +4,7 @@ import itertools
 import math
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,20 +13,17 @@ import pytest
 
 from tests.client.samples import campaign, turns_campaign
 from untrackable.accounting import check
-from untrackable.accounting.check import eps_upper
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.discovered_strings import DiscoveredStrings
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.mechanisms.local.divided import Divided
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.string_levels import Levelled
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.local.views import Views
-from untrackable.protocol.campaign import Campaign
+from untrackable.encodings.encoding import Bit
+from untrackable.encodings.strings import DiscoveredStrings
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.divided import Divided
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import OneBitMean, RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.local_interface import Local
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.string_levels import Levelled
+from untrackable.mechanisms.views import Views
+from untrackable.protocol.campaign import Campaign, CampaignDraft, Guarantee
 
 BASES = [
     RandomizedResponse(eps=1.0),
@@ -94,6 +92,13 @@ def largest_ratio(base: Local, rounds: int, share: Fraction, wiped_after: tuple[
     )
 
 
+def eps_upper(asked: Campaign) -> float:
+    """The eps of everything that a person sends, as it is verified."""
+    eps = check.verify(asked).eps
+    assert eps is not None
+    return eps.upper
+
+
 @pytest.mark.parametrize("base", BASES, ids=repr)
 @pytest.mark.parametrize(("rounds", "share"), [(1, Fraction(1)), (2, Fraction(1)), (3, Fraction(2, 3))])
 def test_a_turn_has_the_eps_of_its_report_by_enumeration(base: Local, rounds: int, share: Fraction) -> None:
@@ -127,7 +132,6 @@ def test_the_engine_says_the_same(base: Local) -> None:
     verdict = check.verify(made)
     assert verdict.holds
     assert verdict.eps is not None
-    assert verdict.eps.upper == eps_upper(made)
     told = verdict.to_json()
     assert told["delta"] == told["tracking_delta"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
     assert told["eps"]["certainty"] == "exact"
@@ -154,9 +158,15 @@ def test_values_that_do_not_fit_are_noticed() -> None:
         assert "does not take all 4 values" in check.client_problems(made)[0]
 
 
-def test_only_campaigns_with_turns_have_a_closed_form() -> None:
-    with pytest.raises(ValueError, match="must have turns"):
-        eps_upper(campaign())
+def test_a_draft_that_would_not_keep_what_it_declares_becomes_no_campaign() -> None:
+    made = asked(RandomizedResponse(eps=1.0), 3, eps=9.0)
+    draft = CampaignDraft(
+        encoding=made.encoding, mechanism=made.mechanism, rounds=3, guarantee=made.guarantee, turns=made.turns
+    )
+    times: dict[str, Any] = {name: getattr(made, name) for name in ("question", "first_round", "round_seconds")}
+    assert check.make_campaign(draft, **times) == (made, check.verify(made))
+    with pytest.raises(ValueError, match=r"would not keep what it declares: it declares eps = 0\.9, and has 1"):
+        check.make_campaign(replace(draft, guarantee=Guarantee(eps=0.9)), **times)
 
 
 def test_every_round_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Deck
-from untrackable.answers.answer import Answer, answer
-from untrackable.answers.days_answers import active_shares, asks_about_days, returned_shares
-from untrackable.answers.question import Question
+from untrackable.answers.answer import Answer, Question, active_shares, answer, asks_about_days, returned_shares
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.numbers import IntegerRange
 
 BETA, TIMES, PEOPLE = 0.2, 80, 400
 

@@ -8,15 +8,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from untrackable.answers.answer import Answer, answer
-from untrackable.answers.number_trend import number_trends
-from untrackable.answers.people_trend import people_trend
-from untrackable.answers.question import Question
-from untrackable.answers.trend import answered_trend, trend
+from untrackable.answers.answer import Answer, Question, answer
+from untrackable.answers.trend import answered_trend, number_trends, people_trend, trend
 from untrackable.encodings import Bit, Encoding, IntegerRange, Path
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.views import Views
 from untrackable.theory.turns import Turns
 
 ALARM = 1e-6

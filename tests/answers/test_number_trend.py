@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Bitwise, Categories, Deck, Memoized, NoisyInnerProduct
-from untrackable.answers.answer import Answer, answer
-from untrackable.answers.number_trend import (
+from untrackable.answers.answer import Answer, Question, answer
+from untrackable.answers.trend import (
     NumberTrend,
+    answered_trend,
     mean_trend,
     number_trends,
     quantile_trend,
     share_trends,
     sum_trend,
+    trend,
 )
-from untrackable.answers.question import Question
-from untrackable.answers.trend import answered_trend, trend
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.numbers import Buckets, IntegerRange
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms import CountMeanSketch, Fresh
 from untrackable.mechanisms.interface import Mechanism

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from untrackable import Bitwise, Categories, Deck, Fading, Memoized
-from untrackable.answers.answer import answer
-from untrackable.answers.pooling import add_up, merged_sums, pooled_estimate
-from untrackable.answers.question import Question
+from untrackable.answers.answer import Question, add_up, answer, merged_sums, pooled_estimate
 from untrackable.estimation import Rounds
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms import CountMeanSketch, Lgrr

@@ -13,8 +13,8 @@ from untrackable import (
     NoisyInnerProduct,
     Rappor,
 )
-from untrackable.answers.question import CandidatesNeeded, Question
-from untrackable.estimation.candidate_sums import CandidateCounts
+from untrackable.answers.answer import CandidatesNeeded, Question
+from untrackable.estimation.aggregators import CandidateCounts
 from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.interface import Mechanism
 

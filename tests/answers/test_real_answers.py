@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 from tests.real_data import CONTINENTS, City, cities, flights
 from tests.seen_spread import BETA, TIMES, check_promise, check_width, most_misses
 from untrackable import Categories, Deck, Fading, IntegerRange
-from untrackable.answers.answer import Answer, answer
-from untrackable.answers.days_answers import active_shares, returned_shares
-from untrackable.answers.number_trend import NumberTrend, mean_trend, quantile_trend
-from untrackable.answers.question import Question
+from untrackable.answers.answer import Answer, Question, active_shares, answer, returned_shares
+from untrackable.answers.trend import NumberTrend, mean_trend, quantile_trend
 from untrackable.display.campaign_accuracy import campaign_accuracy
 from untrackable.encodings import Choices, Record
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.spread import LinearSpreads
-from untrackable.mechanisms.inner_product.faded import Faded
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.estimation.intervals import LinearSpreads
+from untrackable.mechanisms.deck import Dealt
+from untrackable.mechanisms.fading import Faded
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 PEOPLE = 1500

@@ -8,12 +8,11 @@ import pytest
 from scipy.stats import norm
 
 from untrackable import Deck, Fresh
-from untrackable.answers.question import Question
-from untrackable.answers.table_estimate import CellSpreads
+from untrackable.answers.answer import CellSpreads, Question
 from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
-from untrackable.estimation.aggregators import Estimate
+from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.views import Views
 from untrackable.theory.turns import Turns
 
 FEATURES = Choices(names=[f"feature {i}" for i in range(6)])

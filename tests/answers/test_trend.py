@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from untrackable import Categories, Deck, HashedStrings
-from untrackable.answers.question import Question
+from untrackable.answers.answer import Question
 from untrackable.answers.trend import Trend, trend
 from untrackable.estimation.aggregators import Aggregator
 

@@ -9,14 +9,11 @@ from scipy.stats import binom, chi2
 
 from tests.answered_turns import answered
 from untrackable import Bit, Fresh, IntegerRange
-from untrackable.answers.answer import Answer, answer
-from untrackable.answers.number_trend import mean_trend, quantile_trend, share_trends
-from untrackable.answers.people_trend import people_trend
-from untrackable.answers.pooling import pooled_estimate
-from untrackable.answers.question import Question
-from untrackable.encodings.presence import Presence
-from untrackable.estimation.round_numbers import Errors, RoundNumbers
-from untrackable.estimation.spread import Spread
+from untrackable.answers.answer import Answer, Question, answer, pooled_estimate
+from untrackable.answers.trend import mean_trend, people_trend, quantile_trend, share_trends
+from untrackable.encodings.encoding import Presence
+from untrackable.estimation.intervals import Spread
+from untrackable.estimation.rounds import Errors, RoundNumbers
 from untrackable.mechanisms import NoisyInnerProduct, Present, RandomizedResponse
 from untrackable.theory.turns import Turns
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from untrackable import Bitwise, Deck, Rappor
-from untrackable.auditing.attendance_attack import attend, match_by_attendance
+from untrackable.auditing.attacks import attend, match_by_attendance
 
 
 def test_people_attend_as_the_model_says() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from untrackable import Bitwise, Deck, Memoized, NoisyInnerProduct, Rappor
-from untrackable.auditing.change_attack import find_changes
+from untrackable.auditing.attacks import find_changes
 from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
 

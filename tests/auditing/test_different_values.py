@@ -7,10 +7,9 @@ import pytest
 
 from tests import oracles
 from untrackable import Bitwise, Deck, Rappor, Stored
-from untrackable.auditing.different_values import matched_upper
-from untrackable.auditing.link_attack import link
+from untrackable.auditing.attacks import link, matched_upper
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
 from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor
 from untrackable.theory.experiment import Experiment
 

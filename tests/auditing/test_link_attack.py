@@ -9,8 +9,8 @@ import pytest
 
 from tests import oracles
 from untrackable import Bitwise, Deck, Memoized, NoisyInnerProduct, Rappor, Stored
-from untrackable.auditing import link_attack
-from untrackable.auditing.link_attack import link, match
+from untrackable.auditing import attacks
+from untrackable.auditing.attacks import link, match
 from untrackable.mechanisms import Lgrr, Unary
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.kept_bit import Coin, Noise, tracking_factor
@@ -114,14 +114,14 @@ def test_attacks_do_what_the_engine_says(mechanism: Mechanism, reports: int) -> 
 def test_many_people_are_matched_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = Unary.for_budget("L-SUE", values=8, eps=2, eps_report=1)
     whole = link(mechanism, people=300, reports=4)
-    monkeypatch.setattr(link_attack, "LARGEST_ASSIGNMENT", 100)
-    monkeypatch.setattr(link_attack, "_SCORES", 300 * 7)
+    monkeypatch.setattr(attacks, "LARGEST_ASSIGNMENT", 100)
+    monkeypatch.setattr(attacks, "_SCORES", 300 * 7)
     blocks = link(mechanism, people=300, reports=4)
     assert whole.assignment is not None
     assert blocks.assignment is None
     assert (blocks.top1, blocks.top5) == (whole.top1, whole.top5)
     assert blocks.auc.sampled == pytest.approx(whole.auc.sampled, abs=1e-12)
-    monkeypatch.setattr(link_attack, "_STRANGERS", 300 * 50)
+    monkeypatch.setattr(attacks, "_STRANGERS", 300 * 50)
     some = link(mechanism, people=300, reports=4)
     assert some.top1 == whole.top1
     assert some.auc.sampled == pytest.approx(whole.auc.sampled, abs=0.02)
@@ -133,7 +133,7 @@ def test_scores_for_a_distribution_of_values() -> None:
     weights = np.array([0.3, 0.7])
     streams = list(itertools.product((0, 1), repeat=2))
     table = np.array(streams, dtype=np.uint64)
-    found = link_attack._rows(mechanism, table, table, None, weights)(slice(None))
+    found = attacks._rows(mechanism, table, table, None, weights)(slice(None))
     for (i, first), (j, second) in itertools.product(enumerate(streams), repeat=2):
         one = two = other = 0.0
         for value, weight in enumerate(weights):
@@ -177,13 +177,11 @@ def test_attacks_draw_from_a_stream_of_their_own() -> None:
     for seed in range(6):
         values = np.random.default_rng(10_000 + seed).integers(0, 2, size=400)
         (batch,) = mechanism.simulate(values, rounds=8, seed=seed)
-        scores = link_attack._rows(
-            mechanism, batch.reports[:, :4], batch.reports[:, 4:], None, np.array([0.5, 0.5])
-        )
+        scores = attacks._rows(mechanism, batch.reports[:, :4], batch.reports[:, 4:], None, np.array([0.5, 0.5]))
         table = scores(slice(None))
         own = np.diag(table)
         others = table[~np.eye(400, dtype=bool)]
-        truth.append(link_attack.area(own, others, 0.95).sampled)
+        truth.append(attacks.area(own, others, 0.95).sampled)
     reach = 8 * math.hypot(areas.std(ddof=1), float(np.std(truth, ddof=1))) / math.sqrt(6)
     assert abs(areas.mean() - np.mean(truth)) < reach
     assert reach < 0.06  # shared words made it 0.068 too small

@@ -11,14 +11,15 @@ import pytest
 
 from untrackable import Bitwise, Deck, Fresh, Memoized, NoisyInnerProduct, Rappor, audit, compare
 from untrackable.auditing import comparison
-from untrackable.auditing.mechanism_audit import Apart, Audit
+from untrackable.auditing.audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
-from untrackable.display import audit_words, comparison_words
-from untrackable.display.audit_page import audit_page, comparison_page
+from untrackable.display import comparison as shown_comparison
+from untrackable.display.audit import lines, verdict
 from untrackable.display.numbers import as_dict, shown
-from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.display.page import audit_page, comparison_page
+from untrackable.settings.catalogue import CATALOGUE, EVERY_ROUND
+from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.strict_json import finite
 from untrackable.theory import Experiment, Factor
 
@@ -37,7 +38,7 @@ def brackets(found: Any) -> list[Bracket]:
 
 
 def goal_for(name: str) -> Budget:
-    bit = name in ("one-change", "votes", "bitwise")
+    bit = CATALOGUE[name].yes_no
     return Budget(values=2 if bit else 16, reports=REPORTS, people=5000)
 
 
@@ -47,7 +48,7 @@ def test_every_entry_is_audited(name: str) -> None:
     found = audit(mechanism, reports=REPORTS, crowd=60, people=5000)
     assert not set(found.missing) - {"τ"}, found.missing
     assert found.persists
-    assert found.published or name in ("deck", "fading", "fresh")
+    assert found.published or name in ("deck", "fading", "fresh", "randomized-response")
     assert found.linked is not None
     assert found.changed is not None
     # Guarantees are ordered as they must be.
@@ -72,11 +73,11 @@ def test_every_entry_is_audited(name: str) -> None:
     assert len(brackets(found)) > 20
     told = json.dumps(finite(as_dict(found)), allow_nan=False)
     assert told.count('"certainty"') >= len(brackets(found))
-    for line in audit_words.lines(found):
+    for line in lines(found):
         if line.number != "does not apply":
             assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line
         assert line.number
-    sentences = audit_words.verdict(found)
+    sentences = verdict(found)
     assert all(sentence.endswith(".") for sentence in sentences)
     assert "observer with 3 reports from each of two places" in sentences[0]
 
@@ -101,18 +102,18 @@ def test_presets() -> None:
 
 def test_words() -> None:
     followed = audit(Memoized(NoisyInnerProduct(bits=16, eps=1)), reports=20, crowd=100)
-    first, *others = audit_words.verdict(followed)
+    first, *others = verdict(followed)
     assert re.match(
         r"An observer with 10 reports from each of two places recognises this person among 100 with", first
     )
     assert any("for values that change there is no such guarantee" in sentence for sentence in others)
-    hidden = audit_words.verdict(audit(Deck(bits=4, slots=20, eps_report=0.1), attack=False))
+    hidden = verdict(audit(Deck(bits=4, slots=20, eps_report=0.1), attack=False))
     assert "cannot tell this person from 999 others" in hidden[0]
     assert hidden[1].startswith("Attendance gives people away, whatever their reports say: if people answer all 20")
     assert "The same holds for values that change" in hidden[2]
-    fresh = audit_words.verdict(audit(Fresh(NoisyInnerProduct(bits=4, eps=1)), attack=False))
+    fresh = verdict(audit(Fresh(NoisyInnerProduct(bits=4, eps=1)), attack=False))
     assert fresh[2] == "Privacy does not last: enough reports reveal the value."
-    odd = audit_words.verdict(audit(Bitwise(eps_state=1, eps_report=1), reports=5, attack=False))
+    odd = verdict(audit(Bitwise(eps_state=1, eps_report=1), reports=5, attack=False))
     assert "2 reports from each of two places" in odd[0]
     assert "at most" in odd[0]
     assert "if the same client keeps reporting" in " ".join(odd)
@@ -173,7 +174,7 @@ def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
     assert told[0] == 0.0
     assert told == sorted(told)
     assert told[-1] < 1
-    assert {row.name for row in found.rows} | set(found.left_out) == {*CATALOGUE, "one turn"}
+    assert {row.name for row in found.rows} | set(found.left_out) == {*EVERY_ROUND, "one turn"}
     assert set(found.left_out) == {"fixed-vector-fresh"} | (
         {"one-change", "votes", "bitwise"} if values == 16 else set()
     )
@@ -201,7 +202,7 @@ def test_attendance_of_those_who_answer_every_round() -> None:
     assert found.attended.matched.alone.sampled > 0.99
     assert found.attended.curve[-1] == (20, found.attended.alone)
     assert found.attended.advantage.upper == pytest.approx(1 - 2**-20)
-    assert "an attack matched 99.9 % of 1,000 people (sampled)" in audit_words.verdict(found)[1]
+    assert "an attack matched 99.9 % of 1,000 people (sampled)" in verdict(found)[1]
 
 
 def test_reports_are_read_with_attendance_where_they_matter() -> None:
@@ -212,7 +213,7 @@ def test_reports_are_read_with_attendance_where_they_matter() -> None:
     assert found.attended.with_reports is not None
     assert found.attended.matched.together.lower <= found.attended.with_reports.upper < 1
     assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled
-    words = audit_words.verdict(found)[1]
+    words = verdict(found)[1]
     assert words.startswith(
         "By the rounds alone, a person is picked out of 200 with probability at most 0.08 (upper; "
     )
@@ -234,7 +235,7 @@ def test_one_turn_beside_everybody_in_every_round() -> None:
     assert all(row.attended.upper == 1.0 for row in others)
     assert found.matched.alone.sampled > 0.5
     assert found.every_round_from == 7.2
-    first, second, *_ = comparison_words.verdict(found)
+    first, second, *_ = shown_comparison.verdict(found)
     assert (
         "at most 0.002 (upper), and the standard error of one round is 0.01175, for a share of 50 % (exact)"
         in first
@@ -312,12 +313,12 @@ def test_a_fixed_vector_with_fresh_noise_leaks() -> None:
 
 
 def test_a_huge_crowd_is_bounded_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.auditing.mechanism_audit.MOST_SIMULATED", 50)
+    monkeypatch.setattr("untrackable.auditing.audit.MOST_SIMULATED", 50)
     found = audit(Bitwise(eps_state=1, eps_report=1), reports=5, crowd=10**9)
     assert found.linked is not None
     assert found.linked.people == 50
     assert found.linked.reports == 2
-    first = audit_words.verdict(found)[0]
+    first = verdict(found)[0]
     assert "2 reports from each of two places" in first
     assert "among 1,000,000,000 with probability at most" in first
 
@@ -326,7 +327,7 @@ def test_bounds_at_delta_never_exceed_the_worst_case() -> None:
     found = audit(resolve("rnip", ["bits=1", "slots=10000000000", "eps_report=1"]), reports=4, attack=False)
     assert found.everlasting is not None
     assert found.everlasting.gamma.upper <= found.everlasting.pure.upper
-    assert not any("Privacy does not last" in sentence for sentence in audit_words.verdict(found))
+    assert not any("Privacy does not last" in sentence for sentence in verdict(found))
 
 
 def test_a_deck_is_audited_with_as_many_reports_as_it_has_cards() -> None:

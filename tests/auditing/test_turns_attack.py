@@ -16,8 +16,8 @@ from scipy.optimize import linear_sum_assignment
 from tests.client.samples import HOME, SERVER, WORK, Clock, campaign, client, turns_campaign
 from tests.collector.servers import OCTETS, collecting
 from untrackable.client.sending import Address, Ready, Reply
-from untrackable.collector.stores.store_address import open_store
-from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.collector.settings import open_store
+from untrackable.mechanisms.deck import Deck
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.turns import right_matches
 

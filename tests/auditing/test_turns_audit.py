@@ -5,11 +5,10 @@ from fractions import Fraction
 import pytest
 
 from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
-from untrackable.auditing.turns_audit import TurnsAudit, audit_turns
+from untrackable.auditing.audit import TurnsAudit, audit_turns
 from untrackable.collector.dashboard.campaign_audit import audit_campaign, shown_audit
-from untrackable.display import audit_words
-from untrackable.display.attendance_words import attendance_words
-from untrackable.display.turns_audit_words import verdict
+from untrackable.display.audit import lines, verdict
+from untrackable.display.campaign import attendance_words
 from untrackable.mechanisms import Present
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns, right_matches
@@ -57,7 +56,7 @@ def test_numbers(found: TurnsAudit) -> None:
 
 def test_words(found: TurnsAudit) -> None:
     """The three conditions with their numbers, and no upper bound for several campaigns."""
-    sentences = audit_words.verdict(found)
+    sentences = verdict(found)
     assert all(sentence.endswith(".") for sentence in sentences)
     text = " ".join(sentences)
     for told in (
@@ -71,12 +70,12 @@ def test_words(found: TurnsAudit) -> None:
         "eps = 2, with delta = 0, also if the answer changes (upper)",
     ):
         assert told in text
-    for line in audit_words.lines(found):
+    for line in lines(found):
         assert line.certainty in ("exact", "upper", "lower", "exact up to ±"), line
-    several = [line for line in audit_words.lines(found) if "campaigns" in line.what]
+    several = [line for line in lines(found) if "campaigns" in line.what]
     assert {line.certainty for line in several} == {"lower"}
     assert all(line.upper is None for line in several)
-    some = audit_words.verdict(audit_turns(REPORT, Turns(rounds=52, share=Fraction(1, 2), wipes=2)))[0]
+    some = verdict(audit_turns(REPORT, Turns(rounds=52, share=Fraction(1, 2), wipes=2)))[0]
     assert "Each person answers once with probability 1/2, and else never, in one of 52 rounds" in some
     assert "planned for up to 3 answers of a person" in some
 
@@ -85,7 +84,7 @@ def test_a_notebook_shows_it(found: TurnsAudit) -> None:
     assert repr(found).startswith(
         "<TurnsAudit: one turn in 52 rounds; recognised among 1,000: at most 0.002 (upper"
     )
-    assert found.to_arrow().num_rows == len(audit_words.lines(found))
+    assert found.to_arrow().num_rows == len(lines(found))
     assert "by what an observer knows" in found.plot().words
 
 

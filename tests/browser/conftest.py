@@ -13,8 +13,8 @@ import uvicorn
 from tests.browser.people import Asking
 from tests.collector.servers import SETTINGS, Clock
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
-from untrackable.collector.http.app import create_app
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.app import create_app
+from untrackable.collector.settings import open_store
 
 
 class _Application(BaseHTTPRequestHandler):

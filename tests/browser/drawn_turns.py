@@ -4,8 +4,8 @@ import hmac
 import itertools
 import os
 
-from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 

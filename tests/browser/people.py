@@ -7,10 +7,10 @@ from playwright.sync_api import BrowserContext, Page, Request
 
 from tests.browser.drawn_turns import key_of
 from tests.collector.servers import Clock
-from untrackable.collector.http import browser_client
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.store import Store
+from untrackable.collector import browser
+from untrackable.collector.api import create_campaign
+from untrackable.collector.closing import close_round
+from untrackable.collector.store import Store
 from untrackable.protocol.campaign import Campaign
 
 FORCED = """key => {
@@ -65,9 +65,9 @@ class Asking:
     def load(self, page: Page, campaign: Campaign, **policy: Any) -> None:
         """Load the application, or load it again."""
         page.goto(self.application)
-        name, content = next(item for item in browser_client.files().items() if item[0].startswith("untrackable-"))
+        name, content = next(item for item in browser.files().items() if item[0].startswith("untrackable-"))
         address = f"{self.server}/client/{name}"
-        page.evaluate(LOADED, [self.server, address, browser_client.integrity(content)])
+        page.evaluate(LOADED, [self.server, address, browser.integrity(content)])
         limits = {"eps": campaign.guarantee.eps, **policy}
         self.at(page)
         page.evaluate("([id, policy]) => { window.client = window.made(id, policy) }", [campaign.id, limits])

@@ -5,19 +5,14 @@ from fractions import Fraction
 from typing import Any
 
 from tests.vectors.make import stream
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.categories import Categories
-from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
-from untrackable.encodings.path import Path
-from untrackable.encodings.record import Record
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.fresh import Fresh
-from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.encodings.encoding import Bit, Categories, Choices, Encoding
+from untrackable.encodings.numbers import Buckets, IntegerRange
+from untrackable.encodings.record import Path, Record
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.local_interface import Local
+from untrackable.mechanisms.views import Views
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey, Guarantee
 from untrackable.theory.turns import Turns
 
 BEGIN = 1_800_000_000

@@ -17,21 +17,18 @@ from playwright.sync_api import Page
 from tests.collector.dashboard.visitors import in_a_thread
 from tests.collector.samples import answers, sealed
 from untrackable import Bit, Categories
-from untrackable.collector.http.api_keys import new_key
-from untrackable.collector.http.app import create_app
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.settings import Settings
-from untrackable.collector.stores.store import Store
-from untrackable.collector.stores.store_address import open_store
-from untrackable.demo.answer_page import answer_page
-from untrackable.demo.people import request
+from untrackable.collector.api import create_campaign, new_key
+from untrackable.collector.app import create_app
+from untrackable.collector.closing import close_round
+from untrackable.collector.settings import Settings, open_store
+from untrackable.collector.store import Store
+from untrackable.demo.people import answer_page, request
 from untrackable.encodings import Encoding, Record
-from untrackable.encodings.bucket_text import buckets_from_text
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.encodings.numbers import buckets_from_text
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.local_interface import Local
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns
 
@@ -123,7 +120,7 @@ def shown(folder: Path, *, people: int = 25_000, rounds: int = 30) -> Iterator[S
     """The running collector."""
     store = open_store(f"sqlite:///{folder}/store.db")
     with ExitStack() as running:
-        running.enter_context(patch("untrackable.collector.http.app.HeavyWork", in_a_thread))
+        running.enter_context(patch("untrackable.collector.app.HeavyWork", in_a_thread))
         running.enter_context(patch("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 300.0))
         settings = Settings(minimum_reports=10, sweep=3600.0, grace=float((ROUNDS + 1) * DAY))
         app = create_app(store, clock=time.time, settings=settings)

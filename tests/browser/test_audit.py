@@ -10,8 +10,8 @@ from tests.browser import audit_driver
 from tests.browser.people import Asking
 from tests.browser.questions import question
 from untrackable.cli import main
-from untrackable.encodings.bit import Bit
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
+from untrackable.encodings.encoding import Bit
+from untrackable.mechanisms.local import RandomizedResponse
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 

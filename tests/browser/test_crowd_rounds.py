@@ -16,17 +16,16 @@ from tests.browser.people import LOADED, force, refusal
 from tests.browser.questions import in_a_crowd, question
 from tests.browser.test_refusals import KEPT
 from tests.collector.servers import process
-from tests.collector.stores.test_faults import stored
+from tests.collector.test_faults import stored
 from tests.relay.gateways import relay_process
 from tests.test_deployment import needs_nginx, proxied
 from untrackable.client.client import GRACE
-from untrackable.collector.http import browser_client
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector import browser as browser_client
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.sealing import SEALED_LENGTH
-from untrackable.protocol.campaign import Campaign
-from untrackable.protocol.crowd_declaration import Gateway
+from untrackable.protocol.campaign import Campaign, Gateway
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 

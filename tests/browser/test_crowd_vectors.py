@@ -14,19 +14,16 @@ import pytest
 
 from tests.browser.built import ask, script
 from tests.browser.questions import in_a_crowd, question
+from tests.client.samples import GATEWAY, KEYS
 from tests.oblivious import test_sealing as rfc
 from untrackable.client.sending import UNKNOWN_KEY
 from untrackable.errors import SealingError
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
 from untrackable.oblivious.key_config import KeyConfig, Suite
-from untrackable.oblivious.sealing import SEALED_LENGTH, OpenedRequest, OpeningKey, open_request
-from untrackable.protocol.crowd_declaration import Gateway, GatewayKey
+from untrackable.oblivious.sealing import SEALED_LENGTH, OpenedRequest, open_request
+from untrackable.protocol.campaign import Gateway, GatewayKey
 from untrackable.protocol.wire import Wire
 
-KEYS = {number: OpeningKey.from_bytes(number, os.urandom(32)) for number in (1, 2)}
-GATEWAY = Gateway(
-    (GatewayKey(KEYS[1].config.to_bytes(), first_round=1), GatewayKey(KEYS[2].config.to_bytes(), first_round=3))
-)
 CROWDED = in_a_crowd(question(), GATEWAY)
 
 

@@ -13,8 +13,8 @@ from tests.browser.people import Asking, force, posted, refusal
 from tests.browser.questions import MOODS, VISIT, about, in_a_crowd, question
 from tests.browser.test_refusals import KEPT
 from tests.browser.test_rounds import sent
-from untrackable.collector.stores.records import Round
-from untrackable.mechanisms.local.views import Views
+from untrackable.collector.store import Round
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign
 from untrackable.strict_json import canonical
 

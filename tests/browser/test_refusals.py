@@ -13,11 +13,11 @@ from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.people import Asking, force, posted, refusal
 from tests.browser.questions import question
 from tests.browser.test_rounds import sent
-from untrackable.collector.http import browser_client
-from untrackable.encodings.number_ranges import IntegerRange
-from untrackable.encodings.presence import Presence
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.present import Present
+from untrackable.collector import browser as browser_client
+from untrackable.encodings.encoding import Presence
+from untrackable.encodings.numbers import IntegerRange
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import Present
 from untrackable.protocol.campaign import Campaign, Guarantee
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]

@@ -17,29 +17,21 @@ from scipy.stats import binom
 from tests.browser.built import SHIPPED, SOURCES, ask, build, script
 from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.questions import BEGIN, FEATURES, MOODS, PERCENT, SET, STARTS, VISIT, about, question
-from untrackable.auditing.evidence.client_audit import audit_client
+from untrackable.auditing.client_audit import audit_client
 from untrackable.checks import MOST_ROUNDS
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.categories import Categories
-from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.hashed_strings import HashedStrings
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
-from untrackable.encodings.path import Path as AnswerPath
-from untrackable.encodings.presence import Presence
+from untrackable.encodings.encoding import Bit, Categories, Choices, Encoding, Presence
+from untrackable.encodings.numbers import Buckets, IntegerRange
+from untrackable.encodings.record import Path as AnswerPath
 from untrackable.encodings.record import Record
+from untrackable.encodings.strings import HashedStrings
 from untrackable.errors import CampaignError
-from untrackable.mechanisms.local.divided import Divided
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.present import Present
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.sketches import HadamardSketch
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.registry import plain
+from untrackable.mechanisms.divided import Divided
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import OneBitMean, Present, RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.sketches import HadamardSketch
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.strict_json import canonical
+from untrackable.strict_json import canonical, plain
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 LARGEST = 8000

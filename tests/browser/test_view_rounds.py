@@ -8,18 +8,12 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.people import Asking, posted, refusal
 from tests.browser.questions import PERCENT, question
-from untrackable.collector.stores.records import Round
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.categories import Categories
-from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import Buckets
-from untrackable.encodings.presence import Presence
+from untrackable.collector.store import Round
+from untrackable.encodings.encoding import Bit, Categories, Choices, Encoding, Presence
+from untrackable.encodings.numbers import Buckets
 from untrackable.encodings.record import Record
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.present import Present
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.local import OneBitMean, Present, SubsetSelection
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]

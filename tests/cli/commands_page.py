@@ -33,16 +33,16 @@ _CONCLUSION = """\
 
 | question | the line |
 |---|---|
-| yes or no | `yes`, or whatever the question calls it; or `1` |
-| one of a list | its name; who types may give its number instead |
+| yes or no | `yes`, or the name that the question gives it; or `1` |
+| one of a list | its name, or its number in the list that the prompt shows |
 | a number | `37`, or with a unit, `1.5s`, if the question has one |
 | several of a list | their names, with commas: `search, export` |
 | a set of questions | each with its name: `smokes=yes, age=old`, all of them, in any order |
 
 ## Mechanisms
 
-A mechanism is written in one way, as arguments of `audit` and `simulate` and as the option `--mechanism` of
-`estimate`, `audit-file` and `campaign new`, there as one text in quotes:
+Write a mechanism as arguments of `audit` and `simulate`, or as one text in quotes for the option `--mechanism` of
+`estimate`, `audit-file` and `campaign new`:
 
 | words | what they mean |
 |---|---|
@@ -57,14 +57,12 @@ A mechanism is written in one way, as arguments of `audit` and `simulate` and as
 
 ## Tables
 
-`--export` writes one row for each value, string, mechanism or number. Numbers have all their digits, and what
-is not known is empty. The names of columns say what a number is: `lower` and `upper` are the ends of an
-interval, or bounds; a column `…_certainty` or `certainty` says exact, upper, lower, bracket or sampled;
-`standard_error` is estimated. A share that the reports do not tell is empty, and `tells` is false; `unclamped` is
-the unbiased estimate, which may be below 0 or above 1.
+In a table of `--export`, `lower` and `upper` are the ends of an interval, or bounds; `certainty` says exact, upper,
+lower, bracket or sampled; `standard_error` is estimated. A share that the reports do not tell is empty, and `tells`
+is false; `unclamped` is the unbiased estimate, which may be below 0 or above 1.
 
 No spreadsheet runs a cell of a CSV file: a text that it might take for a formula, such as `=1+1`, begins with an
-apostrophe, also behind blanks or with a full-width sign. `untrackable.estimation.estimate_export.csv_text` gives
+apostrophe, also behind blanks or with a full-width sign. `untrackable.estimation.estimate.csv_text` gives
 the text back. Other formats have it as it is.
 
 | command | a row for each | columns |
@@ -76,17 +74,12 @@ the text back. Other formats have it as it is.
 | `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
 | `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |
 | `plan` | figure | `figure_of`, `rounds`, `reports`, `standard_error`, `error_upper`, … |
-| `audit-file` | kind of pair | `by`, `windows_of`, `pairs`, `sampled`, `lower`, `upper`, `level` |
+| `audit-file` | attack | `followed_by`, `how`, `advantage_lower`, `one_person_recognised_sampled`, `level`, … |
 | `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
 | `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |
 | `demo` | way, weeks and homepage | `way`, `span`, `reports`, `value`, `truth`, `frequency`, `lower`, `upper`, … |
 | `manage list` | campaign | `id`, `question`, `published`, `rounds`, `last_round`, `closed`, `small`, `open` |
 | `keys list` | key | `id`, `role`, `created`, `revoked` |
-
-## Long work
-
-A command whose work takes longer than ten seconds says on standard error about how long, as soon as two seconds
-of work show it, and then what is left: a bar on a terminal, and a line now and then in a pipe or a log.
 
 ## How commands end
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from untrackable.cli import progress_display
+from untrackable.cli import terminal
 
 
 @pytest.fixture(autouse=True)
 def no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """No work is so long that it is announced."""
-    monkeypatch.setattr(progress_display, "_LONG", float("inf"))
+    monkeypatch.setattr(terminal, "_LONG", float("inf"))

@@ -15,24 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.commands import run
 from tests.own_sleep import replace_sleep
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import strict_json
-from untrackable.cli import main
 from untrackable.cli.answer import _sleep
-from untrackable.cli.policy import DEFAULTS
 from untrackable.client import sending
 from untrackable.client.client import Member
 from untrackable.client.folder import Folder
 from untrackable.client.policy import LIMITS
 from untrackable.client.state import State
 from untrackable.encodings.days_of_use import READY_QUESTIONS
-from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory
-from untrackable.theory.crowd_counts import fewest_likely_reports
+from untrackable.theory.crowd import fewest_likely_reports
 from untrackable.theory.turns import Turns
 
 NEW = ["--question", "Which browser?", "--category", "Firefox", "--category", "Chromium", "--category", "Safari"]
@@ -42,10 +41,6 @@ Collector = tuple[str, list[tuple[str, bytes]]]
 """The address of a server, and what it got."""
 STRINGS = json.dumps(DiscoveredStrings(prefixes=[1, 2], bucket_bits=16, longest=2, salt=bytes(16)).to_json())
 BITWISE = '{"mechanism": "bitwise", "eps_report": 1, "eps_state": 1}'
-
-
-def run(*arguments: str, given: str = "") -> Result:
-    return CliRunner().invoke(main, list(arguments), input=given)
 
 
 MONTH = ["--rounds", "30", "--every", "1d", "--first", "2027-01-31T12:00"]
@@ -240,7 +235,7 @@ def test_a_second_turn_at_the_same_time_is_refused_with_the_way_out(once: Path, 
     refused = answer(other)
     assert refused.exit_code == 1
     assert "runs at the same time as another one in which you have or had a turn" in refused.output
-    assert "put the questions into one campaign" in refused.output
+    assert "put all questions into one campaign" in refused.output
     assert answer(later).exit_code == 0
     shown = run("policy", "show", *given[:2]).output
     assert "2 taken, one after the other." in shown
@@ -866,7 +861,3 @@ def test_answering_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
     wrong = run("policy", "set", "--no-relay", "--relay", relay, "--folder", folder)
     assert "not both" in wrong.output
     assert "relay must be https" in run("policy", "set", "--relay", "http://x.example", "--folder", folder).output
-
-
-def test_the_default_limits_are_those_of_the_library() -> None:
-    assert DEFAULTS == LIMITS

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
+from tests.cli.commands import run
 from tests.cli.commands_page import PAGE, commands
 from untrackable.cli import main
 from untrackable.cli.terminal import print_sentences
@@ -22,8 +22,8 @@ def test_every_command_is_documented(name: str) -> None:
 
 
 def test_help_and_version() -> None:
-    assert "Example:" in CliRunner().invoke(main, ["--help"]).output
-    assert "0.2.0" in CliRunner().invoke(main, ["--version"]).output
+    assert "Example:" in run("--help").output
+    assert "0.2.0" in run("--version").output
     assert isinstance(main, click.Group)
 
 
@@ -37,25 +37,25 @@ def test_help_and_version() -> None:
     ],
 )
 def test_bad_arguments(arguments: list[str], message: str) -> None:
-    run = CliRunner().invoke(main, arguments)
-    assert run.exit_code == 2
-    assert message in run.stderr
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize("name", ["missing/demo.png", "demo", "demo.txt"])
 def test_a_picture_that_cannot_be_written_is_refused_at_once(name: str, tmp_path: Path) -> None:
-    run = CliRunner().invoke(main, ["demo", "--plot", str(tmp_path / name)])
-    assert run.exit_code == 2
-    assert "--plot" in run.stderr
+    done = run("demo", "--plot", str(tmp_path / name))
+    assert done.exit_code == 2
+    assert "--plot" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_is_an_error_in_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "untrackable", "--help"]
-        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
-    assert run.returncode == 1
-    assert run.stderr == "Error: cannot write the output: No space left on device\n"
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: cannot write the output: No space left on device\n"
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_reader_that_goes_away_ends_it_without_a_word(arguments: list[str]) ->
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "untrackable", *arguments]
-    run = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
     os.close(write)
-    assert (run.returncode, run.stderr) == (141, "")
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_sentences_are_wrapped_on_a_terminal_and_whole_in_a_pipe() -> None:

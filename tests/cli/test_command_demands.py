@@ -11,14 +11,14 @@ import click
 import numpy as np
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import run
 from tests.cli.commands_page import PAGE, commands
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import DiscoveredStrings, Fresh, Rappor, write_reports
 from untrackable.cli import JOBS, main
-from untrackable.cli.new_file import PICTURES, TABLES, NewFile
-from untrackable.rappor_decode.rappor_files import write_counts, write_params
+from untrackable.cli.terminal import PICTURES, TABLES, NewFile
+from untrackable.rappor_decode.files import write_counts, write_params
 
 COMMANDS = {name: each for name, each in commands(main).items() if not isinstance(each, click.Group)}
 
@@ -155,9 +155,9 @@ def test_files_are_written_only_where_nothing_is_lost(name: str) -> None:
 @pytest.mark.parametrize("name", LONG)
 def test_long_work_shows_what_is_left(name: str) -> None:
     (module,) = [modules[name] for modules in JOBS.values() if name in modules]
-    from untrackable.cli import progress_display
+    from untrackable.cli import terminal
 
-    assert importlib.import_module(f"untrackable.cli.{module}").progress is progress_display.progress
+    assert importlib.import_module(f"untrackable.cli.{module}").progress is terminal.progress
 
 
 CLIENT = """
@@ -251,10 +251,6 @@ ANSWERING = {
     "keys list": _keys_list,
 }
 """A small question to each command that answers. Those of `paper` and `demo` are in tests of their own."""
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments)
 
 
 def test_every_command_with_a_table_is_asked() -> None:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from untrackable.cli.demo import demo, has_window
-from untrackable.demo.demo_run import DemoResult, run
-from untrackable.demo.homepage_question import HOMEPAGES, JOINED, LEFT, WEEKS
+from untrackable.cli.research import demo, has_window
+from untrackable.demo.demo import DemoResult, run
+from untrackable.demo.people import HOMEPAGES, JOINED, LEFT, WEEKS
 from untrackable.theory.turns import right_matches
 
 CLIENTS, SIMULATED = 40, 50_000
@@ -60,8 +60,8 @@ def given(outcome: DemoResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         yield outcome
         ended.append(True)
 
-    monkeypatch.setattr("untrackable.demo.demo_run.run", ran)
-    monkeypatch.setattr("untrackable.serving.http_server.end_on_signals", lambda: None)
+    monkeypatch.setattr("untrackable.demo.demo.run", ran)
+    monkeypatch.setattr("untrackable.serving.server.end_on_signals", lambda: None)
     monkeypatch.setattr("signal.pause", lambda: pytest.fail("it waits"))
     table, picture = tmp_path / "demo.csv", tmp_path / "demo.png"
     options = ["--once", "--export", str(table), "--plot", str(picture)]

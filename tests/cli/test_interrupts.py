@@ -2,7 +2,7 @@
 
 Commands run in real processes and get real signals. To take seconds only, they are forked from a process that has
 loaded everything. The demonstration is in `tests/cli/test_demo.py`, servers of several processes are in
-`tests/collector/http/test_server.py`.
+`tests/collector/test_server.py`.
 """
 
 import json
@@ -20,14 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tests.cli.test_rappor_decode import NAMES
+from tests.cli.commands import output
+from tests.cli.test_discover import NAMES
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Bitwise, DiscoveredStrings, Fresh, Rappor, write_reports
-from untrackable.cli import main
 from untrackable.protocol.campaign import Campaign
-from untrackable.rappor_decode.rappor_files import write_counts, write_params
+from untrackable.rappor_decode.files import write_counts, write_params
 
 WARM = """
 import gc, importlib, json, os, sys, time
@@ -38,10 +37,10 @@ for commands in JOBS.values():
     for module in commands.values():
         importlib.import_module(f"untrackable.cli.{module}")
 for module in (
-    "auditing.comparison auditing.mechanism_audit auditing.evidence.client_audit auditing.evidence.file_audit "
-    "accounting.check collector.http.server discovery.string_discovery display.notebook_columns "
-    "paper.reproduce planning.question_set planning.plans rappor_decode.decode "
-    "relay.relay_server reports.csv_format reports.file_answers reports.parquet_format reports.simulation "
+    "auditing.comparison auditing.audit auditing.client_audit auditing.file_audit "
+    "accounting.check collector.app discovery.discovery display.view "
+    "paper.paper planning.together planning.plan rappor_decode.decode "
+    "relay.app reports.csv reports.sums reports.arrow reports.simulation "
     "reports.sums_file kernels.compiled cli.mechanism_argument"
 ).split():
     importlib.import_module(f"untrackable.{module}")
@@ -75,7 +74,7 @@ for line in sys.stdin:
     print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-PROGRESS = "untrackable.cli.remaining_time:RemainingTime.update"
+PROGRESS = "untrackable.cli.terminal:RemainingTime.update"
 """Long work calls this as soon as it has begun."""
 WRITING = "os:fsync"
 """What is called when all of a file has been written, but not under its name."""
@@ -174,13 +173,8 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_params(folder / "params.csv", params)
     write_counts(folder / "counts.csv", collected(params, zipf(NAMES[:4], 2000, np.random.default_rng(1)), 1))
     (folder / "words.txt").write_text("\n".join(NAMES), encoding="utf-8")
-    run("campaign", "new", str(folder / "campaign.json"), *NEW.split())
+    output("campaign", "new", str(folder / "campaign.json"), *NEW.split())
     return folder
-
-
-def run(*words: str, typed: str = "") -> None:
-    done = CliRunner().invoke(main, list(words), input=typed)
-    assert done.exit_code == 0, done.output
 
 
 def check(ended: Interrupted, folder: Path) -> None:
@@ -246,7 +240,7 @@ def test_servers_are_interrupted(words: str, given: Path, warm: WarmProcess, tmp
 def test_waiting_for_the_next_report_is_interrupted(given: Path, warm: WarmProcess, tmp_path: Path) -> None:
     pinned = Campaign.from_bytes((given / "campaign.json").read_bytes()).id
     allowed = ["--pin", pinned, "--eps", "5", "--every-round"]
-    run("answer", str(given / "campaign.json"), "--folder", str(given / "mine"), *allowed, typed="yes\n")
+    output("answer", str(given / "campaign.json"), "--folder", str(given / "mine"), *allowed, given="yes\n")
     out, words = tmp_path / "out", f"send https://nobody.invalid --folder {given}/mine --stay"
     ended = warm.interrupt(tmp_path, words, ready=lambda: out.exists() and "next report" in out.read_text())
     check(ended, tmp_path)

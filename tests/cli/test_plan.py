@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
-from click.testing import CliRunner
 
-from untrackable.cli import main
-from untrackable.cli.typed_numbers import exact_number
+from tests.cli.commands import run
+from untrackable.cli.options import exact_number
 from untrackable.encodings import Categories
-from untrackable.protocol.campaign import Campaign
-from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.protocol.campaign import Campaign, CampaignDraft
 
 GOOD = ("--people", "100,000", "--values", "16", "--rounds", "52", "--eps", "4")
 QUESTIONS = """
@@ -29,15 +28,14 @@ categories = ["young", "middle", "old"]
 """
 
 
-def run(*words: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["plan", *words])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+def plan(*words: str) -> tuple[int, str]:
+    done = run("plan", *words)
+    return done.exit_code, done.output
 
 
 def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
-    code, output = run(*GOOD)
+    code, output = plan(*GOOD)
     assert code == 0
     lines = output.strip().splitlines()[:8]
     for line, begin in zip(
@@ -63,28 +61,31 @@ def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("width", ["60", "100"])
 def test_narrow_terminals(monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    code, output = run(*GOOD)
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    code, output = plan(*GOOD)
     assert code == 0
-    assert max(len(line) for line in output.splitlines()) <= int(width)
+    assert max(len(line) for line in click.unstyle(output).splitlines()) <= int(width)
 
 
 def test_every_round_is_computed_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    code, output = run("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all")
+    code, output = plan("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all")
     assert code == 0
     told = output[output.index("Everybody in every round instead:") :]
     assert "  deck: standard error" in told
     assert "and its reports can be linked" in told
-    found = json.loads(run("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all", "--json")[1])
+    found = json.loads(
+        plan("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all", "--json")[1]
+    )
     assert {row["name"] for row in found["every_round"]} >= {"deck", "fading", "rnip"}
-    assert "every_round" not in json.loads(run(*GOOD, "--json")[1])
+    assert "every_round" not in json.loads(plan(*GOOD, "--json")[1])
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
     encoding = tmp_path / "encoding.json"
     encoding.write_text(json.dumps(Categories(names=["a", "b", "c"]).to_json()), encoding="utf-8")
     asked = ("--encoding", str(encoding), "--rounds", "12", "--eps", "2", "--error", "0.05", "--relay", "--json")
-    code, output = run(*asked)
+    code, output = plan(*asked)
     found = json.loads(output)
     assert code == 0
     assert (found["unknown"], found["met"], found["changes"]) == ("people", True, [])
@@ -99,7 +100,7 @@ def test_json_has_everything(tmp_path: Path) -> None:
 
 def test_numbers_as_people_type_them() -> None:
     found = [
-        json.loads(run("--people", people, "--values", "4", "--rounds", rounds, "--eps", eps, "--json")[1])[
+        json.loads(plan("--people", people, "--values", "4", "--rounds", rounds, "--eps", eps, "--json")[1])[
             "solved"
         ]
         for people, rounds, eps in (("1000000", "1000", "2"), ("1e6", "1e3", "2.0"), ("1,000,000", "1,000", "2e0"))
@@ -114,7 +115,7 @@ def test_numbers_as_people_type_them() -> None:
 def test_goals_that_are_not_met_name_the_nearest_changes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     asked = ("--people", "1e5", "--values", "1024", "--rounds", "52", "--eps", "1.5", "--error", "0.08")
-    code, output = run(*asked)
+    code, output = plan(*asked)
     assert code == 1
     lines = output.strip().splitlines()
     assert lines[0] == "Not met. The error would be ±12.6 points (upper), and ±8 points is asked for."
@@ -125,12 +126,12 @@ def test_goals_that_are_not_met_name_the_nearest_changes_first(monkeypatch: pyte
     assert lines[5].startswith("Instead: 234,")
     assert lines[6].startswith("A relay would not change the error.")
     assert "campaign new" not in output
-    assert json.loads(run(*asked, "--json")[1])["campaign"] is None
+    assert json.loads(plan(*asked, "--json")[1])["campaign"] is None
 
 
 def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    lines = [line.strip() for line in run(*GOOD, "--relay")[1].splitlines()]
+    lines = [line.strip() for line in plan(*GOOD, "--relay")[1].splitlines()]
     assert "untrackable plan --people 100000 --values 16 --rounds 52 --eps 4 --relay --json > plan.json" in lines
     assert "untrackable gateway new gateway.keys --json > gateway.json" in lines
     assert any(line.startswith("untrackable campaign new campaign.json --plan plan.json") for line in lines)
@@ -155,7 +156,7 @@ def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:
-    code, output = run(*words)
+    code, output = plan(*words)
     assert code != 0
     assert message in output
 
@@ -164,7 +165,7 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], message: str) -> None:
 def test_a_mean_or_quantiles_may_be_wanted(want: str, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
     asked = ("--people", "1e6", "--values", "8", "--rounds", "3", "--eps", "2", "--want", want)
-    code, output = run(*asked, "--html", str(page))
+    code, output = plan(*asked, "--html", str(page))
     assert code == 0, output
     said = " ".join(output.split())
     assert {"quantiles": "the shares of people up to any number", "mean": "the mean, in hundredths"}[want] in said
@@ -172,10 +173,10 @@ def test_a_mean_or_quantiles_may_be_wanted(want: str, tmp_path: Path) -> None:
 
 
 def test_strings_and_several_answers() -> None:
-    said = " ".join(run("--people", "1e8", "--strings", "8", "--rounds", "4", "--eps", "4")[1].split())
+    said = " ".join(plan("--people", "1e8", "--strings", "8", "--rounds", "4", "--eps", "4")[1].split())
     assert "of people hold are found (predicted)" in said
     several = ("--people", "1e6", "--choice", "a", "--choice", "b", "--choice", "c", "--rounds", "4", "--eps", "4")
-    said = " ".join(run(*several)[1].split())
+    said = " ".join(plan(*several)[1].split())
     assert "Best way to ask: one report about all questions together." in said
     assert "divide" in said
 
@@ -184,7 +185,7 @@ def test_questions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "200")
     file, place, page = tmp_path / "q.toml", tmp_path / "c.json", tmp_path / "p.html"
     file.write_text(QUESTIONS, encoding="utf-8")
-    code, output = run("--together", str(file), "--campaign", str(place), "--html", str(page))
+    code, output = plan("--together", str(file), "--campaign", str(place), "--html", str(page))
     assert code == 0, output
     assert "2 questions in one campaign, with one turn for all of them." in output
     made = Campaign.from_bytes(place.read_bytes())
@@ -192,10 +193,10 @@ def test_questions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert made.turns is not None
     assert (made.turns.rounds, made.round_seconds, made.guarantee.eps) == (12, 7 * 86400, 2)
     assert "What will these questions tell?" in page.read_text("utf-8")
-    found = json.loads(run("--together", str(file), "--json")[1])
+    found = json.loads(plan("--together", str(file), "--json")[1])
     assert set(found["questions"]) == {"smokes", "age"}
     assert {way["name"] for way in found["ways"]} == {"draw", "groups", "joint", "divide"}
-    code, output = run("--together", str(file), "--campaign", str(place))
+    code, output = plan("--together", str(file), "--campaign", str(place))
     assert code != 0
     assert "exists already" in output
 
@@ -216,7 +217,7 @@ def test_questions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_wrong_files_of_questions(old: str, new: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "q.toml"
     file.write_text(QUESTIONS.replace(old, new), encoding="utf-8")
-    code, output = run("--together", str(file), "--campaign", str(tmp_path / "c.json"))
+    code, output = plan("--together", str(file), "--campaign", str(tmp_path / "c.json"))
     assert code != 0
     assert message in output
     assert not (tmp_path / "c.json").exists()
@@ -225,11 +226,6 @@ def test_wrong_files_of_questions(old: str, new: str, message: str, tmp_path: Pa
 def test_other_options_do_not_go_with_a_file(tmp_path: Path) -> None:
     file = tmp_path / "q.toml"
     file.write_text(QUESTIONS, encoding="utf-8")
-    code, output = run("--together", str(file), "--eps", "1")
+    code, output = plan("--together", str(file), "--eps", "1")
     assert code != 0
     assert "--eps does not go with --together: the file says what is asked for" in output
-
-
-def test_users_is_another_word_for_people() -> None:
-    assert run("--users", *GOOD[1:], "--json")[0] == 0
-    assert "People who take part." in " ".join(run("--help")[1].split())

@@ -6,25 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.commands import run
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import Campaign, strict_json
-from untrackable.cli import main
 from untrackable.encodings import Bit, Categories, Record
-from untrackable.mechanisms.registry import from_json
-from untrackable.theory.crowd_counts import fewest_likely_reports
+from untrackable.mechanisms.interface import from_json
+from untrackable.theory.crowd import fewest_likely_reports
 
 CHOICES = ("--choice", "search", "--choice", "export it", "--choice", "share")
 GOOD = ("--people", "1000000", "--rounds", "4", "--eps", "2")
 PERSON = Record(attributes={"system": Categories(names=["linux", "mac", "windows"]), "dark": Bit()})
 FUTURE = ("--first", "2090-01-01", "--question", "Which?")
-
-
-def run(*words: str) -> Result:
-    result = CliRunner().invoke(main, list(words))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def flat(result: Result) -> str:

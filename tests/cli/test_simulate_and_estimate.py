@@ -13,18 +13,13 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import run
 from untrackable import Deck, write_reports
-from untrackable.cli import main
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION
-from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.numbers import IntegerRange
 
 COLOURS = '{"type":"categories","version":1,"names":["red","green","blue"],"unknown":"other"}'
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -183,7 +178,7 @@ def test_numbers_by_round_are_a_short_table(stepping: Path) -> None:
     done = run("estimate", stepping, "--by-round")
     (heading,) = [line for line in done.output.splitlines() if "reports " in line and "mean" in line]
     assert re.search(r"round +reports +mean +median +95th percentile", heading)
-    rows = [line.split() for line in done.output.splitlines() if re.match(r" +\d ", line)]
+    rows = [line.split() for line in done.output.splitlines() if re.match(r"\d +\d", line)]
     assert [row[0] for row in rows] == [str(number) for number in range(1, 9)]
     told = json.loads(run("estimate", stepping, "--by-round", "--json").output)
     for row, told_row in zip(rows, told["numbers"][0]["rounds"], strict=True):
@@ -202,7 +197,7 @@ def test_many_rounds_are_the_last_ones(tmp_path: Path) -> None:
     run("simulate", "deck", "bits=1", "slots=30", "eps_report=2", "--people", 300, "--rounds", 30, "--out", path)
     done = run("estimate", path, "--by-round", "--top", 1)
     assert "the last 24 of 30 rounds; --json and --plot have all of them" in done.output
-    assert re.search(r"^ 0 +7 ", done.output, re.MULTILINE)
+    assert re.search(r"^0 +7 ", done.output, re.MULTILINE)
     assert len(json.loads(run("estimate", path, "--by-round", "--json").output)["shares"][0]["rounds"]) == 30
 
 
@@ -322,7 +317,7 @@ def test_files_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     assert "No closing quotation" in run("estimate", path, "--mechanism", "deck 'bits=3").stderr
 
 
-def test_a_mechanism_is_written_in_one_way_and_the_old_way_says_so(tmp_path: Path) -> None:
+def test_a_mechanism_is_written_in_one_way(tmp_path: Path) -> None:
     path, described = tmp_path / "x.csv", tmp_path / "deck.json"
     path.write_text("report\n5\n6\n7\n")
     deck = Deck(bits=3, slots=2, eps_report=1.0, width=1).to_json()
@@ -330,22 +325,11 @@ def test_a_mechanism_is_written_in_one_way_and_the_old_way_says_so(tmp_path: Pat
     words = ("bits=3", "slots=2", "eps_report=1", "width=1")
     ways = [" ".join(("deck", *words)), str(described), json.dumps(deck)]
     told = [run("estimate", path, "--assume-round", 1, "--json", "--mechanism", way) for way in ways]
-    old = [text for word in words for text in ("-p", word)]
-    told.append(run("estimate", path, "--assume-round", 1, "--json", "--mechanism", "deck", *old))
     assert len({done.stdout for done in told}) == 1
-    assert [done.stderr for done in told[:3]] == ["", "", ""]
-    assert "Write them behind the name: --mechanism 'deck bits=3 slots=2 eps_report=1 width=1'" in told[3].stderr
+    assert [done.stderr for done in told] == ["", "", ""]
     more = run("estimate", path, "--mechanism", f"{described} bits=4")
     assert "JSON says all parameters of a mechanism" in more.stderr
     assert "cannot read no.json" in run("estimate", path, "--mechanism", "no.json").stderr
-
-
-def test_rounds_are_chosen_by_their_old_name_too(reports: Path) -> None:
-    new, old = (run("estimate", reports, name, "1-2", "--json") for name in ("--only-rounds", "--rounds"))
-    assert new.stdout == old.stdout
-    assert (new.stderr, old.stderr) == ("", "--rounds is now called --only-rounds.\n")
-    both = run("estimate", reports, "--rounds", "1", "--only-rounds", "1")
-    assert "--rounds is the former name of --only-rounds: give --only-rounds only" in both.stderr
 
 
 def test_candidates_of_hashed_strings_and_of_rappor(tmp_path: Path) -> None:

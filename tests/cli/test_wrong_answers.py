@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from untrackable.cli import main
+from tests.cli.commands import run
 from untrackable.protocol.campaign import Campaign
 
 PERSON = {
@@ -26,10 +26,6 @@ PERSON = {
     ],
     "tables": [["system", "age"]],
 }  # fmt: skip
-
-
-def run(*arguments: str | Path, given: str = "") -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=given)
 
 
 def campaign(folder: Path, *options: str) -> tuple[Path, str]:

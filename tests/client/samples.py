@@ -1,5 +1,6 @@
 """Campaigns, people and servers for the tests."""
 
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -8,21 +9,26 @@ from typing import Any
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
 from untrackable.client.sending import Address, Ready, Reply
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.number_ranges import IntegerRange
-from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.encodings.encoding import Bit
+from untrackable.encodings.numbers import IntegerRange
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.wrappers.fresh import Fresh
-from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.mechanisms.kept_bits import Bitwise
+from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.local_interface import Local
+from untrackable.oblivious.sealing import OpeningKey
+from untrackable.protocol.campaign import Campaign, Gateway, GatewayKey, Guarantee
 from untrackable.theory.turns import Turns
 
 START = 1_800_000_000
 DAY = 86_400
 HOME, WORK, NOWHERE = "home", "work", ""
 SERVER = "http://127.0.0.1:9"
+KEYS = {number: OpeningKey.from_bytes(number, os.urandom(32)) for number in (1, 2)}
+GATEWAY = Gateway(
+    (GatewayKey(KEYS[1].config.to_bytes(), first_round=1), GatewayKey(KEYS[2].config.to_bytes(), first_round=3))
+)
 
 
 def campaign(mechanism: Mechanism | None = None, **changes: Any) -> Campaign:

@@ -8,11 +8,11 @@ from tests.client.samples import DAY, START, Clock, Server, campaign, client, se
 from untrackable.client.client import Client, members
 from untrackable.client.state import State, file_name
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION
-from untrackable.encodings.presence import Presence
+from untrackable.encodings.encoding import Presence
 from untrackable.errors import CampaignRefused, StateError
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.present import Present
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import Present
 
 ASKED = campaign(Deck(bits=5, slots=30, eps_report=0.05), encoding=ACTIVE_DAYS)
 RETURNING = campaign(Deck(bits=4, slots=30, eps_report=0.05), encoding=RETENTION)

@@ -22,11 +22,11 @@ from untrackable.client.client import Client, members
 from untrackable.client.ledger import read_ledger
 from untrackable.client.state import State
 from untrackable.errors import CampaignError, CampaignRefused, StateError, ValueChangeRefused
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.kept_bits import Bitwise
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.stored import InnerProduct
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Directory
 

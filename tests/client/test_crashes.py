@@ -15,13 +15,13 @@ from untrackable.client.client import Member, members
 from untrackable.client.folder import Folder
 from untrackable.client.ledger import Account, Ledger
 from untrackable.client.sending import Address, Post, Ready, Reply
-from untrackable.encodings.number_ranges import IntegerRange
-from untrackable.encodings.path import Path as AnswerPath
+from untrackable.encodings.numbers import IntegerRange
+from untrackable.encodings.record import Path as AnswerPath
 from untrackable.errors import CampaignRefused, ClockBehind
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.deck import Deck
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.stored import InnerProduct
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign
 
 KILLED = 9

@@ -1,6 +1,5 @@
 """Campaigns that rely on a crowd: both observers are limited, and nothing ever goes out but through a relay."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,9 @@ import pytest
 
 from tests.client.samples import (
     DAY,
+    GATEWAY,
     HOME,
+    KEYS,
     NOWHERE,
     SERVER,
     START,
@@ -24,21 +25,16 @@ from tests.client.samples import (
 from tests.client.test_sealed_post import Relay, http
 from untrackable.accounting.check import client_problems, verify
 from untrackable.client.client import GRACE, Client, Member, SendTimes, members
-from untrackable.client.ledger import Account, read_ledger, store_policy, stored_policy
+from untrackable.client.ledger import Account, read_ledger, store_policy
 from untrackable.client.sending import Outcome
 from untrackable.errors import CampaignRefused, PolicyRaised
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
-from untrackable.oblivious.sealing import SEALED_LENGTH, OpeningKey, open_request
-from untrackable.protocol.campaign import Campaign
-from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.oblivious.sealing import SEALED_LENGTH, open_request
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee
 from untrackable.protocol.wire import round_of
 
-KEYS = {number: OpeningKey.from_bytes(number, os.urandom(32)) for number in (1, 2)}
-GATEWAY = Gateway(
-    (GatewayKey(KEYS[1].config.to_bytes(), first_round=1), GatewayKey(KEYS[2].config.to_bytes(), first_round=3))
-)
 RELAY = "https://relay.example/gateways/study"
 ALONE = {"eps": 6.0}
 
@@ -110,9 +106,9 @@ def test_it_is_refused_unless_the_policy_names_a_relay(tmp_path: Path) -> None:
         CampaignRefused, match=r"never directly; your policy names no relay. Name one: `untrackable"
     ):
         client(tmp_path / "c", crowded(), Clock(), **ALONE).answer(1)
-    assert stored_policy(tmp_path / "c") is None
+    assert read_ledger(tmp_path / "c").policy is None
     client(tmp_path / "c", crowded(), Clock(), relays=(RELAY,), **ALONE).answer(1)
-    assert stored_policy(tmp_path / "c") == policy(relays=(RELAY,), **ALONE)
+    assert read_ledger(tmp_path / "c").policy == policy(relays=(RELAY,), **ALONE)
 
 
 def test_relays_are_named_on_purpose(tmp_path: Path) -> None:
@@ -126,7 +122,7 @@ def test_relays_are_named_on_purpose(tmp_path: Path) -> None:
         client(folder, crowded(), clock, relays=(other, RELAY), **ALONE).answer(1)
     store_policy(folder, policy(relays=(RELAY, other), **ALONE), clock=clock)
     client(folder, crowded(), clock, relays=(other,), **ALONE).answer(2)
-    assert stored_policy(folder) == policy(relays=(other,), **ALONE)
+    assert read_ledger(folder).policy == policy(relays=(other,), **ALONE)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from tests.client.samples import DAY, START, Clock, Server, campaign, client, policy, send, turns_campaign
 from untrackable.client.ledger import Ledger, Spent, read_ledger
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.kept.bitwise import Bitwise
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.kept_bits import Bitwise
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.experiment import Experiment
 
@@ -52,20 +52,20 @@ def test_the_sum_is_no_less_than_the_truth() -> None:
 
 
 def test_a_policy_equal_to_what_is_declared_is_enough() -> None:
-    ledger(BIT).check(policy(eps=0.25, gamma=0.5, tracking_delta=0.1))
-    ledger(*(later(i, eps=0.1) for i in range(3))).check(policy(eps=0.3, delta=0.0))
+    ledger(BIT).check(policy(eps=0.25, gamma=0.5, tracking_delta=0.1), Ledger())
+    ledger(*(later(i, eps=0.1) for i in range(3))).check(policy(eps=0.3, delta=0.0), Ledger())
     with pytest.raises(CampaignRefused, match="privacy budget"):
-        ledger(*(later(i, eps=0.1) for i in range(3))).check(policy(eps=0.2999, delta=0.0))
+        ledger(*(later(i, eps=0.1) for i in range(3))).check(policy(eps=0.2999, delta=0.0), Ledger())
 
 
 @pytest.mark.parametrize("limits", [{"gamma": 0.4, "tracking_delta": 1.0}, {"gamma": 0.5, "tracking_delta": 0.09}])
 def test_tracking_adds_up(limits: dict[str, float]) -> None:
     with pytest.raises(CampaignRefused, match="too easy to track"):
-        ledger(BIT).check(policy(**limits))
+        ledger(BIT).check(policy(**limits), Ledger())
     twice = ledger(BIT, replace(BIT, question="Another?"))
-    twice.check(policy(gamma=1.0, tracking_delta=0.2, delta=1e-5))
+    twice.check(policy(gamma=1.0, tracking_delta=0.2, delta=1e-5), Ledger())
     with pytest.raises(CampaignRefused, match="too easy to track"):
-        twice.check(policy(gamma=0.99, tracking_delta=0.2, delta=1e-5))
+        twice.check(policy(gamma=0.99, tracking_delta=0.2, delta=1e-5), Ledger())
 
 
 def test_the_refusal_says_what_is_missing_and_what_would_change_it() -> None:
@@ -79,7 +79,7 @@ def test_the_refusal_says_what_is_missing_and_what_would_change_it() -> None:
         assert said in str(refused.value)
         assert "`untrackable policy show` says what is spent" in str(refused.value)
     with pytest.raises(CampaignRefused, match=r"policy set --delta 1e-06`"):
-        ledger(DECK).check(policy(eps=1.0, delta=1e-7))
+        ledger(DECK).check(policy(eps=1.0, delta=1e-7), Ledger())
 
 
 def test_one_turn_at_a_time_whatever_the_order() -> None:
@@ -90,23 +90,23 @@ def test_one_turn_at_a_time_whatever_the_order() -> None:
         (one, length), (two, other) = both
         if max(one, two) < min(one + length, two + other):
             with pytest.raises(CampaignRefused, match="runs at the same time as another one"):
-                ledger(*asked).check(policy(eps=9.0))
+                ledger(*asked).check(policy(eps=9.0), Ledger())
         else:
-            ledger(*asked).check(policy(eps=9.0))
+            ledger(*asked).check(policy(eps=9.0), Ledger())
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_no_year_has_more_turns_than_the_policy_allows(most: int) -> None:
     limits = policy(eps=99.0, turns_a_year=most)
     few = [later(i) for i in range(most)]
-    ledger(*few).check(limits)
+    ledger(*few).check(limits, Ledger())
     for start in (-100, 364):
         more = turns_campaign(rounds=1, first_round=START + start * DAY)
         with pytest.raises(CampaignRefused, match=f"more than {most} turns within a year"):
-            ledger(*few, more).check(limits)
+            ledger(*few, more).check(limits, Ledger())
     if most:
-        ledger(*few, turns_campaign(rounds=1, first_round=START + 365 * DAY)).check(limits)
-    ledger(DECK).check(replace(limits, every_round=True))
+        ledger(*few, turns_campaign(rounds=1, first_round=START + 365 * DAY)).check(limits, Ledger())
+    ledger(DECK).check(replace(limits, every_round=True), Ledger())
 
 
 def test_answering_every_round_is_no_turn() -> None:

@@ -10,8 +10,8 @@ from untrackable.client.client import Offer, offer
 from untrackable.client.ledger import read_ledger
 from untrackable.client.policy import Policy
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.protocol.campaign import Campaign
 
 

@@ -11,10 +11,10 @@ from tests.client.samples import DAY, START, Clock, Server, client, send, snapsh
 from tests.client.test_turns import joined, turn_of
 from untrackable.client.client import Client, SendTimes, members
 from untrackable.client.state import State, file_name
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.path import Path as AnswerPath
+from untrackable.encodings.encoding import Bit
+from untrackable.encodings.record import Path as AnswerPath
 from untrackable.errors import CampaignRefused, StateError
-from untrackable.mechanisms.local.views import Views
+from untrackable.mechanisms.views import Views
 
 ROUNDS, LOOKS = 4, 3
 SMOKES = AnswerPath(of=Bit(), looks=LOOKS)

@@ -26,7 +26,7 @@ from untrackable.client.folder import Folder, framed, unframed
 from untrackable.client.ledger import store_policy
 from untrackable.client.sending import Address, Ready, Reply
 from untrackable.errors import FolderBusy, StateError
-from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.deck import Deck
 
 SMALL = Deck(bits=2, slots=3, eps_report=0.05)
 

@@ -25,8 +25,8 @@ from tests.client.samples import (
 )
 from untrackable.client.client import members
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.fading import Fading
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.fading import Fading
 
 
 def test_a_restored_folder_answers_no_round_that_has_begun(

@@ -9,7 +9,7 @@ import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"numba", "scipy", "pandas", "pyarrow", "rich", "matplotlib", "altair"}:
+        if name.split(".")[0] in {"numba", "scipy", "pandas", "pyarrow", "rich", "altair"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
@@ -20,15 +20,15 @@ from pathlib import Path
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.client.client import Client, members
 from untrackable.client.policy import Policy
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.encoding import Bit
+from untrackable.encodings.numbers import IntegerRange
 from untrackable.errors import CampaignRefused
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import OneBitMean
+from untrackable.mechanisms.local import RandomizedResponse
+from untrackable.mechanisms.local import Fresh
 from untrackable.theory.turns import Turns
 
 bodies = []

@@ -12,10 +12,10 @@ from tests.client.samples import START, Clock, campaign, client, policy, snapsho
 from tests.client.test_crashes import killed_at
 from untrackable.client.client import members
 from untrackable.client.folder import Folder
-from untrackable.client.ledger import Ledger, store_policy, stored_policy
+from untrackable.client.ledger import Ledger, read_ledger, store_policy
 from untrackable.client.policy import LIMITS, Policy
 from untrackable.errors import CampaignRefused, ClockBehind, PolicyRaised
-from untrackable.mechanisms.inner_product.deck import Deck
+from untrackable.mechanisms.deck import Deck
 from untrackable.protocol.campaign import Campaign
 
 SMALL = Deck(bits=2, slots=5, eps_report=0.01)
@@ -27,9 +27,9 @@ def small(number: int) -> Campaign:
 
 def test_the_first_use_decides(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
-    assert stored_policy(folder) is None
+    assert read_ledger(folder).policy is None
     client(folder, small(0), clock, turns_a_year=2).answer(1)
-    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6, turns_a_year=2)
+    assert read_ledger(folder).policy == policy(eps=1.0, delta=1e-6, turns_a_year=2)
     before = snapshot(folder)
     for more in (
         {"eps": 100.0},
@@ -51,9 +51,9 @@ def test_lowering_is_always_allowed_and_stays(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "c"
     client(folder, small(0), clock).answer(1)
     client(folder, small(1), clock, eps=0.5).answer(1)
-    assert stored_policy(folder) == policy(eps=0.5, delta=1e-6)
+    assert read_ledger(folder).policy == policy(eps=0.5, delta=1e-6)
     client(folder, small(1), clock, eps=0.25).answer(2)  # an answer to a campaign that was joined before
-    assert stored_policy(folder) == policy(eps=0.25, delta=1e-6)
+    assert read_ledger(folder).policy == policy(eps=0.25, delta=1e-6)
     with pytest.raises(PolicyRaised, match=r"eps 0\.5 instead of 0\.25"):
         client(folder, small(2), clock, eps=0.5).answer(1)
 
@@ -63,7 +63,7 @@ def test_a_refused_campaign_does_not_lower_the_policy(tmp_path: Path) -> None:
     client(folder, campaign(), clock).answer(1)
     with pytest.raises(CampaignRefused, match="your policy allows"):
         client(folder, campaign(question="Another?"), clock, eps=0.001).answer(1)
-    assert stored_policy(folder) == policy(eps=1.0, delta=1e-6)
+    assert read_ledger(folder).policy == policy(eps=1.0, delta=1e-6)
 
 
 def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_raising_is_a_step_of_its_own(tmp_path: Path) -> None:
     assert store_policy(folder, policy(eps=4.0, delta=1e-6, pins=(asked.id,)), clock=clock) == policy(
         eps=1.0, delta=1e-6
     )
-    assert stored_policy(folder) == policy(eps=4.0, delta=1e-6)
+    assert read_ledger(folder).policy == policy(eps=4.0, delta=1e-6)
     client(folder, asked, clock, eps=4.0).answer(1)
     assert len(members(folder)) == 2
 
@@ -88,7 +88,7 @@ def test_limits_come_back_from_disk(tmp_path: Path) -> None:
         ]
     ):
         store_policy(tmp_path / str(number), replace(limits, pins=("a" * 64,)), clock=Clock())
-        assert stored_policy(tmp_path / str(number)) == limits
+        assert read_ledger(tmp_path / str(number)).policy == limits
 
 
 def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_copied_folder_is_noticed_by_storing_a_policy_too(tmp_path: Path) -> N
     shutil.copytree(folder, other)
     with pytest.raises(ClockBehind):
         store_policy(other, policy(eps=2.0, delta=1e-6), clock=Clock(START))
-    assert stored_policy(other) == policy(eps=1.0, delta=1e-6)
+    assert read_ledger(other).policy == policy(eps=1.0, delta=1e-6)
 
 
 @pytest.mark.parametrize("torn", [False, True])
@@ -123,7 +123,7 @@ def test_killed_while_storing_there_is_the_one_policy_or_the_other(
         folder = tmp_path / str(number)
         client(folder, small(0), clock).answer(1)
         killed = killed_at(number, storing(folder), monkeypatch, torn)
-        seen.append(stored_policy(folder))
+        seen.append(read_ledger(folder).policy)
         assert seen[-1] in (before, after)
         number += 1
     assert seen[0] == before

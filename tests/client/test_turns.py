@@ -26,8 +26,8 @@ from untrackable.client.client import Client, members
 from untrackable.client.ledger import Account, Ledger, read_ledger
 from untrackable.client.state import SIZE, Ratchet, State
 from untrackable.errors import CampaignRefused, ClockBehind
-from untrackable.mechanisms.entropy import system
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.randomness import system
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.turns import Turns
 

@@ -19,28 +19,20 @@ from untrackable.client.client import Member
 from untrackable.client.folder import Folder, framed
 from untrackable.client.ledger import Ledger
 from untrackable.client.state import SIZE, LookAnswer, Ratchet, State, noted_look, path_of
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.categories import Categories
-from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
-from untrackable.encodings.path import Path as AnswerPath
+from untrackable.encodings.encoding import Bit, Categories, Choices, Encoding
+from untrackable.encodings.numbers import Buckets, IntegerRange
+from untrackable.encodings.record import Path as AnswerPath
 from untrackable.encodings.record import Record
-from untrackable.mechanisms.entropy import Recorded
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.faded import Faded
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.local.divided import Divided
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.protocol.campaign import Campaign
-from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.mechanisms.deck import Dealt, Deck
+from untrackable.mechanisms.divided import Divided
+from untrackable.mechanisms.fading import Faded, Fading
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.kept_bits import Bitwise
+from untrackable.mechanisms.local import OneBitMean, RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.randomness import Recorded
+from untrackable.mechanisms.stored import InnerProduct
+from untrackable.mechanisms.views import Views
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey
 from untrackable.strict_json import canonical
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"

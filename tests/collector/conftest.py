@@ -11,10 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.collector.servers import Collector, collecting
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed
 from untrackable.collector.dashboard.work_process import done
-from untrackable.collector.stores.store import Store
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Store
 
 KINDS = ("sqlite", "postgresql")
 _numbers = itertools.count()
@@ -42,7 +43,7 @@ def in_this_process(job: Job, arguments: tuple[Any, ...]) -> Any:
 
 @pytest.fixture(autouse=True)
 def _no_work_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.collector.http.app.HeavyWork", lambda: HeavyWork(in_this_process))
+    monkeypatch.setattr("untrackable.collector.app.HeavyWork", lambda: HeavyWork(in_this_process))
 
 
 @pytest.fixture(scope="session")
@@ -69,8 +70,20 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], s
     return url
 
 
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, new_url: Callable[[str], str]) -> Iterator[Store]:
-    opened = open_store(new_url(request.param))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Test with both kinds of stores, or only with the kinds that a module names in `STORES`."""
+    if "store_kind" in metafunc.fixturenames:
+        metafunc.parametrize("store_kind", getattr(metafunc.module, "STORES", KINDS))
+
+
+@pytest.fixture
+def store(store_kind: str, new_url: Callable[[str], str]) -> Iterator[Store]:
+    opened = open_store(new_url(store_kind))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def collector(store: Store) -> Iterator[Collector]:
+    with collecting(store) as running:
+        yield running

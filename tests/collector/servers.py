@@ -15,13 +15,12 @@ import httpx
 from starlette.exceptions import StarletteDeprecationWarning
 
 from tests.collector.samples import BEGIN
-from untrackable.collector.http.api_keys import new_key
-from untrackable.collector.http.app import create_app
-from untrackable.collector.http.management import create_campaign
+from untrackable.collector.api import create_campaign, new_key
+from untrackable.collector.app import create_app
 from untrackable.collector.settings import Settings
-from untrackable.collector.stores.store import Store
+from untrackable.collector.store import Store
 from untrackable.protocol.campaign import Campaign
-from untrackable.serving.server_process import ServerProcess, start_server
+from untrackable.serving.server import ServerProcess, start_server
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", StarletteDeprecationWarning)  # it would rather have a later httpx
@@ -93,8 +92,7 @@ def process(url: str, *options: str, log: Path | None = None) -> Iterator[Server
 _PRELOADED = """
 import json, os, signal, sys
 from untrackable.cli import run
-from untrackable.collector.http import server
-from untrackable.collector.stores import postgres, sqlite
+from untrackable.collector import app, postgres, sqlite
 child = 0
 for line in sys.stdin:
     if options := json.loads(line):

@@ -9,10 +9,10 @@ from tests.collector.servers import process
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
 from untrackable.client.sending import Address, Outcome, post
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.closing import close_round
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round
 
 
 def test_from_person_to_sums(tmp_path: Path) -> None:

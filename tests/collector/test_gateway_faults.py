@@ -22,10 +22,10 @@ from tests.collector.sealed_reports import (
     sealed_reports,
 )
 from tests.collector.servers import process
-from tests.collector.stores.test_faults import check, on_now, stored
+from tests.collector.test_faults import check, on_now, stored
 from untrackable import strict_json
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import write_keys
 from untrackable.oblivious.sealing import seal_request
 

@@ -2,30 +2,22 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.collector.samples import BEGIN, HOUR, bodies, campaign
-from tests.collector.servers import SETTINGS, Clock, Collector, collecting, process
-from tests.collector.stores.test_store import rows
+from tests.collector.servers import SETTINGS, Clock, Collector, process
+from tests.collector.test_store import rows
 from untrackable import __version__
-from untrackable.collector.http.service import Service
+from untrackable.collector.closing import overdue_rounds
 from untrackable.collector.metrics import Metrics, SharedCounters
-from untrackable.collector.rounds.overdue import overdue_rounds
+from untrackable.collector.service import Service
 from untrackable.collector.settings import Settings
-from untrackable.collector.stores.records import Round, StoredCampaign
-from untrackable.collector.stores.store import Store
+from untrackable.collector.store import Round, Store, StoredCampaign
 
 LATER = BEGIN + HOUR + SETTINGS.grace
-
-
-@pytest.fixture
-def collector(store: Store) -> Iterator[Collector]:
-    with collecting(store) as found:
-        yield found
 
 
 def value(text: str, name: str) -> float:

@@ -14,9 +14,8 @@ import pytest
 from tests.collector.loads import fresh
 from tests.collector.samples import campaign
 from tests.collector.servers import process
-from untrackable.collector.http.api_keys import new_key
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign, new_key
+from untrackable.collector.settings import open_store
 
 MARK = "RECOGNISABLE"
 ADDRESS = "127.0.0.77"

@@ -12,10 +12,9 @@ import pytest
 from tests.collector.samples import answers, campaign, sealed
 from tests.collector.servers import OCTETS, process
 from untrackable import estimate_files
-from untrackable.collector.http.api_keys import new_key
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.round_export import export_round
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign, new_key
+from untrackable.collector.closing import export_round
+from untrackable.collector.settings import open_store
 from untrackable.protocol.campaign import Campaign
 
 PEOPLE = 600

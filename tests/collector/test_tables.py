@@ -12,15 +12,14 @@ from tests.collector.samples import BEGIN, answers, campaign, sealed
 from tests.collector.servers import collecting
 from untrackable import Campaign
 from untrackable.cli import main
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round
-from untrackable.collector.stores.store import Store
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.closing import close_round
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round, Store
 from untrackable.encodings import Bit, Categories, Record
 from untrackable.encodings import Path as AnswerPath
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.dealt_budget import dealt_for_budget
+from untrackable.mechanisms.deck import dealt_for_budget
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Guarantee
 
 PEOPLE = 5_000

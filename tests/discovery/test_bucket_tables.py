@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from untrackable.discovery.bucket_tables import BucketTables, NullDistributions
+from untrackable.discovery.prefix_search import BucketTables, _NullDistributions
 
 
 def test_tails_are_those_of_all_choices_of_buckets() -> None:
     rng = np.random.default_rng(1)
     steps = rng.integers(-3, 4, (3, 6))
     counts = np.stack([np.bincount(row + 3, minlength=7) for row in steps])
-    null = NullDistributions(counts, -3)
+    null = _NullDistributions(counts, -3)
     for first, last in ((0, 1), (0, 2), (0, 3), (1, 3), (2, 3)):
         sums = np.array([sum(choice) for choice in itertools.product(*steps[first:last])])
         asked = np.arange(-12, 13)
@@ -30,7 +30,7 @@ def test_tails_are_those_of_all_choices_of_buckets() -> None:
 
 def test_small_tails_keep_their_digits() -> None:
     counts = np.array([[(1 << 20) - 1, 1]] * 3)
-    assert NullDistributions(counts, 0).tail(0, 3, np.array([3]))[0] == pytest.approx(2.0**-60, rel=1e-12)
+    assert _NullDistributions(counts, 0).tail(0, 3, np.array([3]))[0] == pytest.approx(2.0**-60, rel=1e-12)
 
 
 def test_steps_are_entries_in_one_scale_and_never_above_the_cap() -> None:

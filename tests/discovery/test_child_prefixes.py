@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from untrackable.discovery import child_prefixes
-from untrackable.kernels import compiled, threads
-from untrackable.mechanisms.splitmix import mixed
+from untrackable.discovery import prefix_search
+from untrackable.kernels import compiled, engine
+from untrackable.mechanisms.randomness import mixed
 
 KEY, BITS = 0x0123456789ABCDEF, 9
 
@@ -13,7 +13,7 @@ KEY, BITS = 0x0123456789ABCDEF, 9
 @pytest.fixture(params=["compiled", "NumPy"])
 def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = compiled if request.param == "compiled" else None
-    monkeypatch.setattr(child_prefixes, "compiled", lambda work: kernels)
+    monkeypatch.setattr(prefix_search, "compiled", lambda work: kernels)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 16])
@@ -24,7 +24,7 @@ def test_those_that_reach_the_limit_of_their_row(count: int, rows: int) -> None:
     states, more = (rng.integers(0, (1 << 64) - 1, size=n, dtype=np.uint64) for n in (rows, count))
     table = rng.integers(-50, 50, 1 << BITS).astype(np.int16)
     limits = rng.integers(-60, 60, rows)
-    found = child_prefixes.striking_children(states, more, table, limits, KEY, BITS)
+    found = prefix_search.striking_children(states, more, table, limits, KEY, BITS)
     hashes = [
         mixed((state + step) % (1 << 64)) if count else state
         for state in states.tolist()
@@ -33,8 +33,8 @@ def test_those_that_reach_the_limit_of_their_row(count: int, rows: int) -> None:
     entries = [table[mixed(word ^ KEY) >> 64 - BITS] for word in hashes]
     expected = [i for i, entry in enumerate(entries) if entry >= limits[i // max(1, count)]]
     assert found.tolist() == expected
-    assert child_prefixes.child_states(states, more, found).tolist() == [hashes[i] for i in expected]
-    assert table[child_prefixes.buckets(child_prefixes.child_states(states, more, found), KEY, BITS)].tolist() == [
+    assert prefix_search.child_states(states, more, found).tolist() == [hashes[i] for i in expected]
+    assert table[prefix_search.buckets(prefix_search.child_states(states, more, found), KEY, BITS)].tolist() == [
         entries[i] for i in expected
     ]
 
@@ -45,10 +45,10 @@ def test_threads_find_the_same_in_the_same_order(monkeypatch: pytest.MonkeyPatch
     table, limits = rng.integers(-50, 50, 1 << BITS).astype(np.int16), rng.integers(30, 60, states.size)
     found = []
     for allowed in (1, 3):
-        with threads.at_most(allowed):
-            found.append(child_prefixes.striking_children(states, more, table, limits, KEY, BITS))
-    monkeypatch.setattr(child_prefixes, "compiled", lambda work: None)
-    found.append(child_prefixes.striking_children(states, more, table, limits, KEY, BITS))
+        with engine.at_most(allowed):
+            found.append(prefix_search.striking_children(states, more, table, limits, KEY, BITS))
+    monkeypatch.setattr(prefix_search, "compiled", lambda work: None)
+    found.append(prefix_search.striking_children(states, more, table, limits, KEY, BITS))
     assert found[0].size > 10_000
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])

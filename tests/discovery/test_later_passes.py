@@ -12,11 +12,10 @@ from scipy.stats import binom
 
 from tests.discovery.test_string_discovery import collected
 from untrackable import DiscoveredStrings, discover
-from untrackable.discovery import string_discovery
-from untrackable.discovery.bucket_tables import BucketTables
-from untrackable.discovery.prefix_search import KeptPrefixes, search
-from untrackable.discovery.string_evidence import Evidence, levels_to_reach, string_evidence
-from untrackable.discovery.string_weights import FloatArray
+from untrackable.arrays import FloatArray
+from untrackable.discovery import discovery
+from untrackable.discovery.discovery import Evidence, levels_to_reach, string_evidence
+from untrackable.discovery.prefix_search import BucketTables, KeptPrefixes, search
 
 ALPHA = 0.5
 RUNS = 120
@@ -60,7 +59,7 @@ def test_the_rate_would_not_hold_if_later_passes_had_one_of_their_own(monkeypatc
         first = tables.steps.max() > 24 * 12  # The heaviest string has not been taken out yet.
         return found if first else found._replace(adjusted=tables.null.tail(0, 3, kept[-1].steps.sum(axis=1)))
 
-    monkeypatch.setattr(string_discovery, "string_evidence", careless)
+    monkeypatch.setattr(discovery, "string_evidence", careless)
     wrong, _ = searches(FALLING)
     assert binom.sf(wrong - 1, RUNS, ALPHA) < 1e-6, f"{wrong} of {RUNS}"
 
@@ -68,7 +67,7 @@ def test_the_rate_would_not_hold_if_later_passes_had_one_of_their_own(monkeypatc
 def test_no_other_string_has_an_influence_on_what_is_taken_out() -> None:
     """Without prefixes that nobody shares, ranks and adjusted p-values change; what is taken out does not."""
     words = encoding(3)
-    entries = string_discovery._levels(words, collected(words, FALLING, 2.0, seed=3)).entries()
+    entries = discovery._levels(words, collected(words, FALLING, 2.0, seed=3)).entries()
     tables = BucketTables(entries, levels_to_reach(words, ALPHA))
     kept = search(words, tables, 64, lambda level, done: None)
     shared = {tuple("ab".index(symbol) + 1 for symbol in string[:4]) for string in FALLING}
@@ -95,13 +94,13 @@ def test_a_search_takes_out_what_no_other_string_has_an_influence_on(monkeypatch
         asked.append(given)
         return set()
 
-    monkeypatch.setattr(string_discovery, "string_evidence", noted)
-    monkeypatch.setattr(string_discovery, "_clear", nothing)
+    monkeypatch.setattr(discovery, "string_evidence", noted)
+    monkeypatch.setattr(discovery, "_clear", nothing)
     words = encoding(3)
     found = discover(words, collected(words, FALLING, 2.0, seed=3), alpha=ALPHA, beam=64, leads=0)
     assert found.strings
     assert found.passes == len(asked) == 1
-    assert np.array_equal(asked[0], own[0] / string_discovery.table_share(1))
+    assert np.array_equal(asked[0], own[0] / discovery.table_share(1))
 
 
 def _without(kept: list[KeptPrefixes], stays: NDArray[np.bool_]) -> list[KeptPrefixes]:
@@ -130,7 +129,7 @@ def _without(kept: list[KeptPrefixes], stays: NDArray[np.bool_]) -> list[KeptPre
 def test_a_string_is_taken_out_only_with_all_that_are_as_clear() -> None:
     own = np.array([1e-9, 1e-3, 1e-3, 0.3])
     names: list[str | None] = ["a", "b", "c", "d"]
-    clear = string_discovery._clear
+    clear = discovery._clear
     assert clear(own, 0.5, names, dict.fromkeys("abcd", 0.1)) == {"a", "b", "c", "d"}
     assert clear(own, 0.5, names, dict.fromkeys("abc", 0.1)) == {"a", "b", "c"}
     assert clear(own, 0.5, names, dict.fromkeys("abd", 0.1)) == {"a"}

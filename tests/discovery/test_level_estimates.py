@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from untrackable.discovery.level_estimates import (
-    LevelEstimates,
-    entries_without,
-    fitted_frequencies,
-    string_estimate,
-)
+from untrackable.discovery.discovery import LevelEstimates, entries_without, fitted_frequencies, string_estimate
 from untrackable.estimation.estimate import Estimate
 
 

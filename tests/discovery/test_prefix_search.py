@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from untrackable import DiscoveredStrings
-from untrackable.discovery.bucket_tables import BucketTables
-from untrackable.discovery.prefix_search import level_width, search
-from untrackable.discovery.string_weights import StringWeights
+from untrackable.discovery.prefix_search import BucketTables, StringWeights, level_width, search
 
 SALT = bytes(range(16))
 

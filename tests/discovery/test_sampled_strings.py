@@ -6,9 +6,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from untrackable import DiscoveredStrings, Fresh
-from untrackable.discovery.level_estimates import string_estimate
-from untrackable.discovery.string_discovery import _levels, _measured
-from untrackable.estimation.sampling import share_heard
+from untrackable.discovery.discovery import _levels, _measured, string_estimate
+from untrackable.estimation.estimate import share_heard
 from untrackable.theory.turns import Turns
 
 ALARM, TIMES, PEOPLE = 1e-6, 300, 4_000

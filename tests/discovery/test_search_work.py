@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from untrackable import DiscoveredStrings
-from untrackable.discovery.search_work import search_seconds, search_share
+from untrackable.discovery.discovery import search_seconds, search_share
 
 WORDS = DiscoveredStrings(salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[2, 4, 6, 6], bucket_bits=12)
 

@@ -12,12 +12,10 @@ import pytest
 from scipy.stats import binom
 
 from untrackable import Deck, DiscoveredStrings, Fresh, NoisyInnerProduct, discover
-from untrackable.discovery import string_discovery
-from untrackable.discovery.bucket_tables import BucketTables
-from untrackable.discovery.discovered import Discovered
-from untrackable.discovery.prefix_search import KeptPrefixes
-from untrackable.discovery.string_evidence import Evidence
-from untrackable.mechanisms.local.level_aggregator import LevelAggregator
+from untrackable.discovery import discovery
+from untrackable.discovery.discovery import Discovered, Evidence
+from untrackable.discovery.prefix_search import BucketTables, KeptPrefixes
+from untrackable.mechanisms.string_levels import LevelAggregator
 
 SMALL = {"longest": 6, "shortest": 6, "prefixes": (3, 6, 6), "alphabet": "ab", "bucket_bits": 7}
 
@@ -63,14 +61,14 @@ def test_with_one_test_of_the_mean_the_rate_would_not_be_kept(monkeypatch: pytes
         alone = tables.null.tail(0, len(kept), kept[-1].steps.sum(axis=1))
         return Evidence(alone, alone, alone)
 
-    monkeypatch.setattr(string_discovery, "string_evidence", naive)
+    monkeypatch.setattr(discovery, "string_evidence", naive)
     wrong = small_runs(60, 0.1, POPULATIONS["one heavy"])
     assert binom.sf(wrong - 1, 60, 0.1) < 1e-6
 
 
 def test_all_tables_of_all_passes_share_one_error_rate() -> None:
-    tables = [len(string_discovery.LIMITS) ** (k - 1) for k in range(1, 60)]
-    shares = [count * string_discovery.table_share(k) for k, count in enumerate(tables, 1)]
+    tables = [len(discovery.LIMITS) ** (k - 1) for k in range(1, 60)]
+    shares = [count * discovery.table_share(k) for k, count in enumerate(tables, 1)]
     assert shares[:4] == pytest.approx([0.4, 0.4, 0.1, 0.05])
     assert sum(shares) == pytest.approx(1, abs=1e-12)
     assert sum(shares) <= 1 + 1e-12

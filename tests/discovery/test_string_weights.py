@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from untrackable.discovery.string_weights import StringWeights
+from untrackable.discovery.prefix_search import StringWeights
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,10 @@ from untrackable import (
     plan,
     plan_together,
 )
-from untrackable.answers.answer import answer
-from untrackable.answers.number_trend import quantile_trend, share_trends
-from untrackable.answers.question import Question
-from untrackable.auditing.turns_audit import audit_turns
-from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.answers.answer import Question, answer
+from untrackable.answers.trend import quantile_trend, share_trends
+from untrackable.auditing.audit import audit_turns
+from untrackable.discovery.discovery import Discovered, FoundString
 from untrackable.rappor_decode.decode import decode
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.turns import Turns

@@ -6,10 +6,10 @@ import math
 import pytest
 
 from untrackable import Deck, plan
+from untrackable.display.campaign import share, truth_words
 from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
-from untrackable.display.truth_words import share, truth_words
-from untrackable.encodings.categories import Categories
-from untrackable.encodings.number_ranges import IntegerRange
+from untrackable.encodings.encoding import Categories
+from untrackable.encodings.numbers import IntegerRange
 from untrackable.mechanisms import Bitwise, Dealt, Lgrr, OneBitMean, Unary
 from untrackable.protocol.campaign import Campaign, Guarantee
 

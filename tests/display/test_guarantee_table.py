@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tests.client.samples import turns_campaign
-from tests.collector.rounds.test_small_rounds import crowded
 from tests.collector.samples import campaign
+from tests.collector.test_small_rounds import crowded
 from untrackable import Bit, Bitwise
-from untrackable.display.guarantee_table import cost_words, costs, no_relay_words, observers
+from untrackable.display.campaign import cost_words, costs, no_relay_words, observers
 from untrackable.display.numbers import upper
 from untrackable.protocol.campaign import Guarantee
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untrackable import Bracket
-from untrackable.display.numbers import cell, lower, number, shown, upper
-from untrackable.display.percentages import percent
+from untrackable.display.numbers import cell, lower, number, percent, shown, upper
 
 POSITIVE = st.floats(1e-300, 1e300) | st.floats(1e-4, 1e7) | st.just(0.0)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from untrackable import Bit, Buckets, Categories, DiscoveredStrings, HashedStrings, IntegerRange
 from untrackable.encodings import Encoding
-from untrackable.encodings.number_ranges import LARGEST_INTEGER, Outside
+from untrackable.encodings.numbers import LARGEST_INTEGER, Outside
 
 OUTSIDE: st.SearchStrategy[Outside] = st.sampled_from(["error", "clamp", "separate"])
 TEXT = st.text(max_size=12)  # hypothesis makes no surrogates unless asked

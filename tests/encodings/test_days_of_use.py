@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from untrackable.encodings.bit import Bit
 from untrackable.encodings.days_of_use import (
     ACTIVE_DAYS,
     BEFORE,
@@ -16,7 +15,7 @@ from untrackable.encodings.days_of_use import (
     DaysOfUse,
     retention_masks,
 )
-from untrackable.encodings.presence import Presence
+from untrackable.encodings.encoding import Bit, Presence
 
 
 def test_answers_are_those_of_the_definition() -> None:

@@ -104,7 +104,7 @@ def test_fields_are_all_there_and_no_others(encoding: Encoding) -> None:
     for version in (0, 2, 1.0, True, "1", None):
         with pytest.raises(EncodingError, match=r"version of .* must be 1"):
             from_json({**written, "version": version})
-    for kind in ("bits", "", None, 1, ["bit"], "untrackable.encodings.bit"):
+    for kind in ("bits", "", None, 1, ["bit"], "untrackable.encodings.encoding"):
         with pytest.raises(EncodingError, match="type must be one of bit,"):
             from_json({**written, "type": kind})
 

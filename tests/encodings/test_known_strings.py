@@ -8,14 +8,12 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Deck, HashedStrings
+from untrackable.arrays import FloatArray
 from untrackable.encodings.known_strings import _collision_radii, collision_corrected, collision_variance
-from untrackable.estimation.aggregators import Estimate
-
-FloatArray = NDArray[np.float64]
+from untrackable.estimation.estimate import Estimate
 
 
 def salted(number: int, bits: int) -> HashedStrings:

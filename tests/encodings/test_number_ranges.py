@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.encodings.samples import FINITE, buckets, integer_ranges
 from untrackable import Buckets, IntegerRange
-from untrackable.encodings.number_ranges import LARGEST_COUNT, LARGEST_INTEGER
+from untrackable.encodings.numbers import LARGEST_COUNT, LARGEST_INTEGER
 
 TINY = sys.float_info.min * sys.float_info.epsilon
 """The smallest float above zero, a subnormal one."""

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from untrackable import Fresh
-from untrackable.collector.http.embedded_call import embedded_call
+from untrackable.collector.browser import embedded_call
 from untrackable.encodings.days_of_use import READY_QUESTIONS, DaysOfUse
-from untrackable.encodings.encoding import from_json
-from untrackable.encodings.presence import Presence
+from untrackable.encodings.encoding import Presence, from_json
 from untrackable.encodings.text_values import from_text
 from untrackable.mechanisms import Present
-from untrackable.mechanisms.registry import from_json as mechanism_from_json
+from untrackable.mechanisms.interface import from_json as mechanism_from_json
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns
 

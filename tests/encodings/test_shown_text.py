@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from tests.collector.samples import campaign
 from untrackable import Bit, Categories, DiscoveredStrings
-from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import from_json
+from untrackable.encodings.encoding import Choices, check_shown, from_json, hidden_places
 from untrackable.encodings.record import Record
-from untrackable.encodings.shown_text import check_shown, hidden_places
 from untrackable.errors import EncodingError
 
 ACTING = [

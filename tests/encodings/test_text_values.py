@@ -3,7 +3,7 @@
 import pytest
 
 from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
+from untrackable.encodings.numbers import Buckets, IntegerRange
 from untrackable.encodings.text_values import from_text
 
 

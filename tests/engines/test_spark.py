@@ -25,10 +25,10 @@ from untrackable import (
     estimate_files,
     write_reports,
 )
-from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import AuditError, ReportFileError
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.reports.file_answers import discover_files
+from untrackable.mechanisms.deck import Dealt
+from untrackable.reports.sums import discover_files
 
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 if shutil.which("java") is None:
@@ -36,8 +36,7 @@ if shutil.which("java") is None:
 
 from pyspark.sql import SparkSession
 
-from untrackable.engines.spark import SparkEngine
-from untrackable.engines.spark_audit import audit_on_spark
+from untrackable.engines.spark import SparkEngine, audit_on_spark
 from untrackable.theory.turns import Turns
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from untrackable.engines.sum_pieces import LARGEST, PROBLEM, added_pieces, piece_numbers, piece_row, pieces_of
+from untrackable.engines.spark import LARGEST, PROBLEM, _piece_row, added_pieces, piece_numbers, pieces_of
 
 
 def whole(rows: list[pa.RecordBatch], size: int) -> NDArray[np.int64]:
@@ -52,7 +52,7 @@ def test_pieces_of_several_tasks_are_added_up_whatever_their_order_and_length() 
 
 def test_sums_that_cancel_are_0_and_problems_pass_through() -> None:
     one = np.arange(1, 11)
-    rows = [*pieces_of(1, "sums", one), *pieces_of(1, "sums", -one), piece_row(0, PROBLEM, 0, b"", b"row 7")]
+    rows = [*pieces_of(1, "sums", one), *pieces_of(1, "sums", -one), _piece_row(0, PROBLEM, 0, b"", b"row 7")]
     added = [row for batch in added_pieces(iter(rows)) for row in batch.to_pylist()]
     assert {(row["name"], row["numbers"]) for row in added} == {("sums", b""), (PROBLEM, b"row 7")}
 

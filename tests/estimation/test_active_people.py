@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from untrackable.estimation.active_people import ActivePeople, active_people
+from untrackable.estimation.rounds import ActivePeople, active_people
 from untrackable.theory.turns import Turns
 
 NEARLY = 1 + 1e-9

@@ -32,15 +32,15 @@ from untrackable.errors import MergeError
 from untrackable.estimation.aggregators import (
     Aggregator,
     BitAggregator,
-    Estimate,
+    CandidateAggregator,
     InnerProductAggregator,
     Reports,
     Scope,
 )
-from untrackable.estimation.candidate_sums import CandidateAggregator
-from untrackable.kernels.transform import walsh_hadamard
+from untrackable.estimation.estimate import Estimate
+from untrackable.kernels.counting import walsh_hadamard
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.rappor import RapporAggregator
+from untrackable.mechanisms.rappor import RapporAggregator
 from untrackable.theory.turns import Turns
 
 RR = RandomizedResponse(eps=1.0)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from untrackable import Deck, Fresh, InnerProduct, NoisyInnerProduct
 from untrackable.errors import MergeError, SumsError
-from untrackable.estimation import candidate_sums
-from untrackable.estimation.candidate_sums import CandidateAggregator, CandidateCounts
+from untrackable.estimation import aggregators
+from untrackable.estimation.aggregators import CandidateAggregator, CandidateCounts
 
 KINDS = [(27, 1), (63, 1), (64, 1), (65, 1), (256, 1), (27, 2), (32, 2), (63, 3), (129, 4), (256, 8)]
 each_kind = pytest.mark.parametrize(("bits", "width"), KINDS)
@@ -60,7 +60,7 @@ def test_the_same_estimates_to_the_bit_however_reports_come(data: Any, kind: tup
 
 @each_kind
 def test_a_large_array_is_counted_in_parts(bits: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidate_sums, "_SCANNED", 7)
+    monkeypatch.setattr(aggregators, "_SCANNED", 7)
     reports, asked = some_reports(bits, width, 50), [0, 1, (1 << bits) - 1]
     kept = keeping(bits, width)
     array = kept._array(reports)

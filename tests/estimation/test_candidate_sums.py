@@ -8,8 +8,7 @@ import pytest
 
 from untrackable import Deck, Fresh, InnerProduct, NoisyInnerProduct, framing
 from untrackable.errors import MergeError, SumsError
-from untrackable.estimation.aggregators import InnerProductAggregator, Scope
-from untrackable.estimation.candidate_sums import CandidateAggregator
+from untrackable.estimation.aggregators import CandidateAggregator, InnerProductAggregator, Scope
 
 SCOPE = Scope(None, 0, pools=True)
 WIDTHS = [27, 62, 63, 64, 65, 127, 128, 129, 191, 255, 256]

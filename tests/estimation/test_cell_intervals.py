@@ -9,14 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from tests.mechanisms.local.test_views import as_vectors, shown, sums
+from tests.mechanisms.test_views import as_vectors, shown, sums
+from untrackable.arrays import FloatArray
 from untrackable.encodings import Bit, Categories, Record
-from untrackable.estimation.intervals import FloatArray
-from untrackable.estimation.spread import Spread
-from untrackable.kernels.transform import walsh_hadamard_of_reals
-from untrackable.mechanisms.local.view_aggregator import _estimated
-from untrackable.mechanisms.local.view_characters import TableLaw
-from untrackable.mechanisms.local.views import Views
+from untrackable.estimation.intervals import Spread
+from untrackable.kernels.counting import walsh_hadamard_of_reals
+from untrackable.mechanisms.view_tables import TableLaw
+from untrackable.mechanisms.views import Views, _estimated
 from untrackable.theory.turns import Turns
 
 VIEWS = Views(bits=3, views=((0, 1, 2), (0, 1), (2,)), eps=3.0, width=2)

@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Bitwise, Deck, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
-from untrackable.estimation.change_points import (
+from untrackable.estimation.rounds import (
     Change,
-    Comparisons,
+    Errors,
+    RoundNumbers,
+    Rounds,
+    _Comparisons,
     adjacent_windows,
     all_windows,
+    deviation_of,
     located_changes,
     round_comparisons,
 )
-from untrackable.estimation.round_numbers import Errors, RoundNumbers
-from untrackable.estimation.rounds import Rounds, deviation_of
 from untrackable.mechanisms.interface import Mechanism
 
 
@@ -59,7 +61,7 @@ def test_the_shortest_stretches_are_picked_first() -> None:
         lower = np.where(signs > 0, amount, -2.0)
         upper = np.where(signs > 0, 2.0, -amount)
         first, last = ends[:, 0].astype(np.int64), ends[:, 1].astype(np.int64)
-        compared = Comparisons(first, first + 1, last, last + 1, signs * 1.0, lower, upper, lower > 0, upper < 0)
+        compared = _Comparisons(first, first + 1, last, last + 1, signs * 1.0, lower, upper, lower > 0, upper < 0)
         found = located_changes(tuple(range(rounds)), compared)
         listed = [(int(a), int(b), float(m)) for a, b, m in zip(first, last, amount, strict=True)]
         assert [(change.first, change.last) for change in found] == pursued(listed, 0, rounds - 1)

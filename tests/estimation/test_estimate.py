@@ -15,7 +15,7 @@ import pytest
 
 from untrackable import Bitwise, Deck, Fresh, NoisyInnerProduct, RandomizedResponse, Rappor
 from untrackable.estimation import estimate
-from untrackable.estimation.aggregators import Estimate
+from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import certain_order
 from untrackable.mechanisms import CountMeanSketch, DBitFlip, Lgrr, Loloha, OneChange, Unary
 from untrackable.mechanisms.interface import Mechanism

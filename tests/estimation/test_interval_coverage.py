@@ -21,9 +21,9 @@ from untrackable import Deck, DiscoveredStrings, Fresh, HashedStrings, Memoized,
 from untrackable.encodings import Encoding
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Loloha
-from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.demands import Budget
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.settings.catalogue import EVERY_ROUND
+from untrackable.settings.demands import Budget
 
 BETA = 0.2
 TIMES, PEOPLE = 400, 240
@@ -40,7 +40,7 @@ NEARLY = 1 + 1e-9
 SLIGHTLY = 0.1
 """By which share an interval of a count may be wider than the normal one."""
 
-TOLD = [name for name, entry in CATALOGUE.items() if not entry.yes_no and name != "fixed-vector-fresh"]
+TOLD = [name for name, entry in EVERY_ROUND.items() if not entry.yes_no and name != "fixed-vector-fresh"]
 SKETCHES: dict[str, Any] = {
     "cms": (CountMeanSketch, Memoized),
     "cms-fresh": (CountMeanSketch, Fresh),
@@ -57,7 +57,7 @@ def made(name: str, values: int) -> Mechanism:
         sketch, keep = SKETCHES[name]
         small: Mechanism = keep(sketch(hashes=64, width=256, eps=3.0))
         return small
-    return CATALOGUE[name].for_budget(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
+    return EVERY_ROUND[name].for_budget(Budget(values=values, eps=3.0, reports=2, people=PEOPLE * TIMES))
 
 
 def simulated(mechanism: Mechanism, values: NDArray[Any], seed: int) -> NDArray[Any]:

@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from untrackable import Deck, Fresh
+from untrackable.arrays import FloatArray
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import (
-    FloatArray,
     certain_order,
     interval_around,
     is_told,
@@ -23,9 +23,8 @@ from untrackable.estimation.intervals import (
     shown_shares,
     small_beta_radius,
 )
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.theory.accuracy import _log_tail, count_interval, widest_count_radius
+from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
+from untrackable.theory.accuracy import _log_tail, _widest_count_radius, count_interval
 from untrackable.theory.turns import Turns
 
 CHANCES = [(0.75, 0.25), (0.9, 0.01), (0.6, 0.55), (0.99966, 0.00034), (1.0, 0.0), (0.5, 0.1), (0.3, 0.0)]
@@ -134,7 +133,7 @@ def test_no_interval_is_wider_than_promised(beta: float) -> None:
     """What a plan promises is at least the radius of every count that a share within [0, 1] gives on average."""
     for n in (1, 7, 50, 400):
         for there, elsewhere in CHANCES:
-            promised = widest_count_radius(n, beta, (there, elsewhere)) / (there - elsewhere)
+            promised = _widest_count_radius(n, beta, (there, elsewhere)) / (there - elsewhere)
             counts = np.arange(math.ceil(n * elsewhere), math.floor(n * there) + 1.0)
             shares = (counts / n - elsewhere) / (there - elsewhere)
             for sampled in (False, True):

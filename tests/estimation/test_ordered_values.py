@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Bit, Buckets, Categories, Deck, Fading, Fresh, HashedStrings, IntegerRange, Memoized
-from untrackable.answers.answer import answer
-from untrackable.answers.question import Question
+from untrackable.answers.answer import Question, answer
 from untrackable.estimation import Rounds
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.pooled_spread import PooledSpreads
-from untrackable.estimation.spread import LinearSpreads, Spread
+from untrackable.estimation.intervals import LinearSpreads, PooledSpreads, Spread
 from untrackable.mechanisms import (
     Bitwise,
     CountMeanSketch,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from untrackable.estimation.change_points import all_windows
-from untrackable.estimation.quantile_windows import RoundQuantiles, _possible
-from untrackable.estimation.round_numbers import Errors
+from untrackable.estimation.quantiles import possible_places
+from untrackable.estimation.rounds import Errors, RoundQuantiles, all_windows
 
 
 def quantiles(frequencies: NDArray[np.float64], quantile: float, deviation: float = 1e-6) -> RoundQuantiles:
@@ -51,7 +50,7 @@ def test_windows_are_weighted_means() -> None:
 def test_values_are_ruled_out_one_by_one() -> None:
     rng = np.random.default_rng(2)
     shares, radius, quantile = rng.random((300, 5)), rng.random((300, 5)) / 3, 0.4
-    first, last = _possible(shares, radius, quantile)
+    first, last = possible_places(shares, radius, quantile)
     for i in range(300):
         left = [
             value

@@ -9,7 +9,7 @@ from tests.promised_radii import CLOSE
 from untrackable import Deck, Rappor
 from untrackable.errors import MergeError
 from untrackable.mechanisms import Loloha
-from untrackable.mechanisms.kept.rappor import _Fit
+from untrackable.mechanisms.rappor import _Fit
 
 
 def test_cohorts_may_pull_in_opposite_directions() -> None:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from tests.real_data import city_sizes, delays, every, hours, word_lengths
 from tests.seen_spread import BETA, TIMES, check_width, most_misses
 from untrackable import Buckets, Deck, Fading, Fresh, IntegerRange
-from untrackable.answers.question import Question
+from untrackable.answers.answer import Question
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.ordered_values import Distribution
+from untrackable.estimation.quantiles import Distribution
 from untrackable.mechanisms import HadamardSketch, Lgrr, SubsetSelection, Unary
-from untrackable.mechanisms.inner_product.faded import Faded
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
+from untrackable.mechanisms.deck import Dealt
+from untrackable.mechanisms.fading import Faded
+from untrackable.mechanisms.local import OneBitMean
+from untrackable.mechanisms.views import Views
 
 PEOPLE = 2000
 ROUND = 2

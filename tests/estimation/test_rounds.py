@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable import Bitwise, Deck, Fading, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
-from untrackable.estimation.aggregators import Estimate
+from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.rounds import Rounds, _around, _line_weights
 from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.interface import Mechanism

@@ -8,11 +8,10 @@ import pytest
 from scipy.stats import binom, chi2, norm
 
 from untrackable import Deck, Fresh, NoisyInnerProduct
-from untrackable.answers.question import Question
-from untrackable.encodings.categories import Categories
-from untrackable.estimation.estimate import Estimate
+from untrackable.answers.answer import Question
+from untrackable.encodings.encoding import Categories
+from untrackable.estimation.estimate import Estimate, with_sampling
 from untrackable.estimation.rounds import Rounds
-from untrackable.estimation.sampling import with_sampling
 from untrackable.mechanisms import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.theory.accuracy import count_interval

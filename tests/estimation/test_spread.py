@@ -7,29 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from untrackable.arrays import FloatArray
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.spread import Spread, first_values
-from untrackable.estimation.symmetric_spread import WeightCounts, independent_bits_spread
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.kept.dbitflip import DBitFlip
-from untrackable.mechanisms.kept.lgrr import Lgrr
-from untrackable.mechanisms.kept.loloha import Loloha
-from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.mechanisms.kept.seed_spread import shared_hashes
-from untrackable.mechanisms.kept.unary import Unary
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.others.assigned import Assigned
-from untrackable.mechanisms.others.fixed_vector import FixedVector
-from untrackable.mechanisms.others.one_change import OneChange
-from untrackable.mechanisms.wrappers.fresh import Fresh
-
-FloatArray = NDArray[np.float64]
+from untrackable.estimation.intervals import Spread, WeightCounts, first_values, independent_bits_spread
+from untrackable.mechanisms.dbitflip import DBitFlip
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.kept_bits import Bitwise, Unary
+from untrackable.mechanisms.kept_symbol import Lgrr
+from untrackable.mechanisms.local import Fresh, RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.loloha import Loloha, shared_hashes
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 
 
 class Case(NamedTuple):

@@ -10,16 +10,15 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from tests.kernels.cuda.emulated_device import COMPILER, emulated_device
+from tests.kernels.emulated_device import COMPILER, emulated_device
 from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, Rappor, discover
-from untrackable.auditing.link_attack import link
-from untrackable.discovery import child_prefixes
+from untrackable.auditing.attacks import link
+from untrackable.discovery import prefix_search
 from untrackable.errors import ExtraMissing, NoGpu
-from untrackable.estimation import candidate_sums
-from untrackable.kernels import counting, multi_bit_answers, parity, transform
-from untrackable.kernels.cuda import device, gpu_children, gpu_counting, gpu_parity, gpu_transform
+from untrackable.estimation import aggregators
+from untrackable.kernels import counting, engine, gpu
 from untrackable.kernels.engine import on_gpu, running_on
-from untrackable.reports.file_answers import discover_files, estimate_files
+from untrackable.reports.sums import discover_files, estimate_files
 from untrackable.reports.writer import write_reports
 
 
@@ -28,9 +27,10 @@ def small_work_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An emulated GPU, to which small work goes as well."""
     if COMPILER is None:
         pytest.skip("the GPU is not emulated: there is no C++ compiler (g++ or clang++)")
-    for module in (transform, counting, parity, multi_bit_answers, child_prefixes):
-        monkeypatch.setattr(module, "_WORTH_COPYING", 1)
-    monkeypatch.setattr(candidate_sums, "_SCANNED_ON_GPU", 1000)
+    for kind in ("", "_ENTRIES", "_PARITIES", "_ANSWERS"):
+        monkeypatch.setattr(counting, f"{kind}_WORTH_COPYING", 1)
+    monkeypatch.setattr(prefix_search, "_WORTH_COPYING", 1)
+    monkeypatch.setattr(aggregators, "_SCANNED_ON_GPU", 1000)
     with emulated_device():
         yield
 
@@ -48,27 +48,27 @@ def used(module: Any, function: str, work: Callable[[], Any]) -> Any:
 def test_kernels_run_on_the_gpu_if_asked(small_work_too: None) -> None:
     rng = np.random.default_rng(1)
     numbers = rng.integers(-9, 9, size=(2, 64))
-    found = used(gpu_transform, "walsh_hadamard", lambda: transform.walsh_hadamard(numbers))
-    assert np.array_equal(found, transform.walsh_hadamard(numbers))
+    found = used(gpu, "walsh_hadamard", lambda: counting.walsh_hadamard(numbers))
+    assert np.array_equal(found, counting.walsh_hadamard(numbers))
     kept = numbers.copy()
-    assert used(gpu_transform, "walsh_hadamard", lambda: transform.walsh_hadamard(kept, in_place=True)) is kept
+    assert used(gpu, "walsh_hadamard", lambda: counting.walsh_hadamard(kept, in_place=True)) is kept
     assert np.array_equal(kept, found)
 
     vectors, candidates = (rng.integers(0, 1 << 64, size=(2, n), dtype=np.uint64) for n in (300, 20))
-    odd = used(gpu_parity, "parity_sums", lambda: parity.parity_sums(vectors, candidates))
-    assert np.array_equal(odd, parity.parity_sums(vectors, candidates))
+    odd = used(gpu, "parity_sums", lambda: counting.parity_sums(vectors, candidates))
+    assert np.array_equal(odd, counting.parity_sums(vectors, candidates))
 
     reports = rng.integers(2, 128, size=1000, dtype=np.uint64)
     sums, expected = np.zeros(64, dtype=np.int64), np.zeros(64, dtype=np.int64)
-    assert used(gpu_counting, "add_signs", lambda: counting.add_signs(sums, reports))
+    assert used(gpu, "add_signs", lambda: counting.add_signs(sums, reports))
     assert counting.add_signs(expected, reports)
     assert np.array_equal(sums, expected)
 
 
 def test_small_work_stays_on_the_processor() -> None:
-    with emulated_device(), running_on("cuda"), mock.patch.object(device, "launch") as launched:
-        transform.walsh_hadamard(np.ones(1 << 10, dtype=np.int64))
-        parity.parity_sums(np.ones((1, 100), dtype=np.uint64), np.ones((1, 100), dtype=np.uint64))
+    with emulated_device(), running_on("cuda"), mock.patch.object(gpu, "launch") as launched:
+        counting.walsh_hadamard(np.ones(1 << 10, dtype=np.int64))
+        counting.parity_sums(np.ones((1, 100), dtype=np.uint64), np.ones((1, 100), dtype=np.uint64))
         counting.add_signs(np.zeros(64, dtype=np.int64), np.full(1000, 5, dtype=np.uint64))
     assert not launched.called
 
@@ -83,7 +83,7 @@ def test_estimates_of_candidates_are_the_same(
     sent = mechanism.simulate(np.arange(2500) % 3, rounds=1, seed=1)
     write_reports(path, [(1, batch.reports[:, 0]) for batch in sent], mechanism=mechanism)
     asked = [0, 1, 2, 1 << 39, (1 << bits) - 1]
-    found = used(gpu_parity, function, lambda: estimate_files(path, candidates=asked, engine="cuda"))
+    found = used(gpu, function, lambda: estimate_files(path, candidates=asked, engine="cuda"))
     expected = estimate_files(path, candidates=asked)
     ours, theirs = (one.rounds[1] for one in (found, expected))
     assert np.array_equal(ours.frequencies, theirs.frequencies)
@@ -97,15 +97,15 @@ def test_the_same_strings_are_discovered(small_work_too: None) -> None:
     sums = mechanism.aggregator()
     for batch in mechanism.simulate(people, rounds=1, seed=1):
         sums.add(batch.reports)
-    found = used(gpu_children, "striking_children", lambda: discover(encoding, sums, beam=64))
+    found = used(gpu, "striking_children", lambda: discover(encoding, sums, beam=64))
     assert "cafe" in [string.string for string in found.strings]
     assert found.to_json() == discover(encoding, sums, beam=64).to_json()
 
 
 @pytest.mark.parametrize("preset", ["paper", "chrome"])
 def test_people_are_matched_as_on_the_processor(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.auditing.link_attack.LARGEST_ASSIGNMENT", 10)
-    monkeypatch.setattr("untrackable.auditing.link_attack._SCORES_ON_GPU", 1000)
+    monkeypatch.setattr("untrackable.auditing.attacks.LARGEST_ASSIGNMENT", 10)
+    monkeypatch.setattr("untrackable.auditing.attacks._SCORES_ON_GPU", 1000)
     rappor = Rappor.preset(preset)
     with emulated_device():
         ours = link(rappor, people=60, reports=3, engine="cuda")
@@ -121,10 +121,10 @@ def test_without_cupy_the_extra_is_named_before_any_work(tmp_path: Path) -> None
     def nothing_may_be_read(*_: object, **__: object) -> None:
         raise AssertionError
 
-    device.arrays.cache_clear()
+    engine.cupy.cache_clear()
     with (
         mock.patch.dict(sys.modules, {"cupy": None}),
-        mock.patch("untrackable.reports.file_answers.sum_files", nothing_may_be_read),
+        mock.patch("untrackable.reports.sums.sum_files", nothing_may_be_read),
     ):
         for work in (
             lambda: estimate_files(tmp_path / "reports.npz", engine="cuda"),
@@ -133,7 +133,7 @@ def test_without_cupy_the_extra_is_named_before_any_work(tmp_path: Path) -> None
             with pytest.raises(ExtraMissing, match=r"pip install 'untrackable\[cuda\]'"):
                 work()
     assert not on_gpu()
-    device.arrays.cache_clear()
+    engine.cupy.cache_clear()
 
 
 def test_without_a_gpu_the_error_says_so() -> None:
@@ -142,11 +142,11 @@ def test_without_a_gpu_the_error_says_so() -> None:
 
     runtime = SimpleNamespace(getDeviceCount=mock.Mock(side_effect=RuntimeFailure), CUDARuntimeError=RuntimeFailure)
     cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
-    device.arrays.cache_clear()
+    engine.cupy.cache_clear()
     with (
         mock.patch.dict(sys.modules, {"cupy": cupy}),
         pytest.raises(NoGpu, match="needs an NVIDIA GPU"),
         running_on("cuda"),
     ):
         pass
-    device.arrays.cache_clear()
+    engine.cupy.cache_clear()

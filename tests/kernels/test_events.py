@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.kernels.test_inner_products import Scripted
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
-from untrackable.kernels import compiled, events
+from untrackable.arrays import Words
+from untrackable.kernels import compiled, noise
 
-Words = NDArray[np.uint64]
 WHOLE = 1 << 64
 ALL = np.full(1, WHOLE - 1, dtype=np.uint64)
 ODD = 0x0123_4567_89AB_CDEF
@@ -20,11 +19,11 @@ THRESHOLDS = [0, 1, ODD, WHOLE // 4, WHOLE // 2, WHOLE - 1, WHOLE]
 @pytest.fixture(params=["compiled", "NumPy"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     by = compiled if request.param == "compiled" else None
-    monkeypatch.setattr(events, "compiled", lambda work: by)
+    monkeypatch.setattr(noise, "compiled", lambda work: by)
 
 
 def drawn(which: Words, first: int, second: int, rng: Any, among: Words = ALL) -> Words:
-    return events.draw_events(which, first, second, rng, among=among)
+    return noise.draw_events(which, first, second, rng, among=among)
 
 
 @pytest.mark.parametrize("first", THRESHOLDS)
@@ -36,7 +35,7 @@ def test_with_and_without_numba_the_same_seed_gives_the_same_events(
     among = np.array([WHOLE - 1, ODD, 1], dtype=np.uint64)
     found = []
     for by in (compiled, None):
-        monkeypatch.setattr(events, "compiled", lambda work, by=by: by)
+        monkeypatch.setattr(noise, "compiled", lambda work, by=by: by)
         found.append(drawn(which, first, second, np.random.default_rng(2), among))
     assert found[0].shape == which.shape
     assert np.array_equal(found[0], found[1])

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from untrackable.kernels import compilation, compiled, counting, parity, threads, transform
-from untrackable.kernels.counting import add_signs
-from untrackable.kernels.parity import parity_sums
-from untrackable.kernels.transform import walsh_hadamard
+from untrackable.arrays import Integers
+from untrackable.kernels import compiled, counting, engine
+from untrackable.kernels.counting import add_signs, parity_sums, walsh_hadamard
 
-Integers = NDArray[np.int64]
 LIMIT = (1 << 63) - 1
 
 
@@ -25,8 +23,7 @@ LIMIT = (1 << 63) - 1
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything is done by one of the two, whatever its size."""
     kernels = compiled if request.param == "compiled" else None
-    for module in (transform, counting, parity):
-        monkeypatch.setattr(module, "compiled", lambda work: kernels)
+    monkeypatch.setattr(counting, "compiled", lambda work: kernels)
     return str(request.param)
 
 
@@ -66,15 +63,15 @@ def test_large_transforms_are_the_definition_where_it_is_looked_up(bits: int, ei
 @pytest.mark.parametrize("bits", range(10, 22))
 def test_both_transforms_agree(bits: int, workers: int) -> None:
     numbers = random_integers(1 << bits, bits)
-    compilation.compiled(compilation.WORTHWHILE)
-    with threads.at_most(workers):
-        assert np.array_equal(walsh_hadamard(numbers), transform._butterflies(numbers.copy()))
+    engine.compiled(engine.WORTHWHILE)
+    with engine.at_most(workers):
+        assert np.array_equal(walsh_hadamard(numbers), counting._butterflies(numbers.copy()))
 
 
 @pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 1), (3, 64), (3, 1 << 12), (2, 1 << 13)])
 def test_rows_are_transformed_one_by_one(shape: tuple[int, int], either: str) -> None:
     numbers = random_integers(shape[0] * shape[1], 5).reshape(shape)
-    expected = [transform._butterflies(row.copy()) for row in numbers]
+    expected = [counting._butterflies(row.copy()) for row in numbers]
     assert np.array_equal(walsh_hadamard(numbers), np.array(expected).reshape(shape))
     assert np.array_equal(walsh_hadamard(np.asfortranarray(numbers)), np.array(expected).reshape(shape))
 
@@ -146,24 +143,22 @@ def test_nothing_is_counted_if_one_report_is_impossible(bad: int, place: int, ei
 
 @pytest.fixture
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixteen sums a bucket, a thousand reports at a time, and threads from the first report on."""
-    for name, size in (("_BUCKET", 4), ("_DEALT", 6), ("_BATCH", 1000), ("_APART", 1)):
+    """Sixteen sums a bucket, and a thousand reports at a time."""
+    for name, size in (("_BUCKET", 4), ("_DEALT", 6), ("_BATCH", 1000)):
         monkeypatch.setattr(counting, name, size)
     monkeypatch.setattr(counting, "compiled", lambda work: compiled)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize(("bits", "count"), [(1, 9), (5, 5000), (6, 16), (6, 17), (8, 999), (8, 2001), (9, 6000)])
-def test_counts_apart_and_dealt_are_those_of_numpy(
-    bits: int, count: int, workers: int, small_buckets: None
-) -> None:
+def test_counts_by_bucket_are_those_of_numpy(bits: int, count: int, workers: int, small_buckets: None) -> None:
     rng = np.random.default_rng(bits)
     for reports in (
         rng.integers(2, 2 << bits, size=count, dtype=np.uint64),
         np.full(count, (2 << bits) - 1, dtype=np.uint64),  # one bucket gets all
     ):
         sums, expected = np.arange(1 << bits), np.arange(1 << bits)
-        with threads.at_most(workers):
+        with engine.at_most(workers):
             assert add_signs(sums, reports)
         assert counting._add_signs(expected, reports)
         assert np.array_equal(sums, expected)
@@ -172,14 +167,14 @@ def test_counts_apart_and_dealt_are_those_of_numpy(
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("place", [0, 1999, 4096, 4999])
-def test_nothing_is_counted_apart_or_dealt_if_one_report_is_impossible(
+def test_nothing_is_counted_by_bucket_if_one_report_is_impossible(
     place: int, bits: int, workers: int, small_buckets: None
 ) -> None:
     for bad in (0, 1, 2 << bits, (1 << 64) - 1):
         reports = np.random.default_rng(1).integers(2, 2 << bits, size=5000, dtype=np.uint64)
         reports[place] = bad
         sums = np.arange(1 << bits)
-        with threads.at_most(workers):
+        with engine.at_most(workers):
             assert not add_signs(sums, reports)
         assert np.array_equal(sums, np.arange(1 << bits))
 
@@ -226,10 +221,10 @@ def test_parity_sums_are_their_definition(limbs: int, count: int, either: str) -
 @pytest.mark.parametrize("workers", [1, 3])
 def test_both_parity_sums_agree(limbs: int, workers: int) -> None:
     vectors, candidates = random_words(limbs, 50_000, limbs), random_words(limbs, 40, 9)
-    with threads.at_most(workers):
-        assert np.array_equal(parity_sums(vectors, candidates), parity._parity_sums(vectors, candidates))
+    with engine.at_most(workers):
+        assert np.array_equal(parity_sums(vectors, candidates), counting._parity_sums(vectors, candidates))
         assert np.array_equal(
-            parity_sums(vectors[:, ::2], candidates), parity._parity_sums(vectors[:, ::2], candidates)
+            parity_sums(vectors[:, ::2], candidates), counting._parity_sums(vectors[:, ::2], candidates)
         )
 
 
@@ -246,7 +241,7 @@ def in_a_new_process(script: str) -> None:
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
 
 
-SMALL = "from untrackable.kernels.transform import walsh_hadamard\nimport numpy as np, sys\n"
+SMALL = "from untrackable.kernels.counting import walsh_hadamard\nimport numpy as np, sys\n"
 
 
 def test_small_work_does_not_load_numba() -> None:
@@ -285,7 +280,7 @@ class Impatient(threading.Timer):
 def test_slow_loading_is_announced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(threading, "Timer", Impatient)
     with caplog.at_level(logging.WARNING, "untrackable"):
-        assert compilation._imported.__wrapped__() is compiled
+        assert engine._imported.__wrapped__() is compiled
     assert "The first time, this takes a few seconds" in caplog.text
 
 
@@ -293,26 +288,26 @@ def test_loading_is_announced_once_however_many_threads_wait_for_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def slow() -> None:
-        compilation._log.warning("loading")
+        engine._log.warning("loading")
         time.sleep(0.05)
 
-    monkeypatch.setattr(compilation, "_imported", functools.cache(slow))
+    monkeypatch.setattr(engine, "_imported", functools.cache(slow))
     with caplog.at_level(logging.WARNING, "untrackable"), ThreadPoolExecutor(4) as pool:
-        list(pool.map(compilation.compiled, [compilation.WORTHWHILE] * 4))
+        list(pool.map(engine.compiled, [engine.WORTHWHILE] * 4))
     assert caplog.text.count("loading") == 1
 
 
 def test_threads_are_the_callers_choice() -> None:
-    assert 1 <= threads.allowed() <= 4
-    with threads.at_most(7):
-        assert threads.allowed() == 7
-        with threads.at_most(1):
-            assert threads.allowed() == 1
-        assert threads.allowed() == 7
-    with pytest.raises(ValueError, match="threads must be at least 1"), threads.at_most(0):
+    assert 1 <= engine.allowed() <= 4
+    with engine.at_most(7):
+        assert engine.allowed() == 7
+        with engine.at_most(1):
+            assert engine.allowed() == 1
+        assert engine.allowed() == 7
+    with pytest.raises(ValueError, match="threads must be at least 1"), engine.at_most(0):
         pass
     done: list[tuple[int, int]] = []
-    threads.split_work(lambda start, stop: done.append((start, stop)), 10, threads=3)
+    engine.split_work(lambda start, stop: done.append((start, stop)), 10, threads=3)
     assert sorted(done) == [(0, 3), (3, 6), (6, 10)]
 
 
@@ -321,7 +316,7 @@ def test_a_failing_piece_fails_the_whole() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        threads.split_work(work, 4, threads=2)
+        engine.split_work(work, 4, threads=2)
 
 
 def test_many_threads_may_call_at_once() -> None:
@@ -337,4 +332,4 @@ def test_many_threads_may_call_at_once() -> None:
     for worker in workers:
         worker.join()
     for i in range(4):
-        assert np.array_equal(found[i], transform._butterflies(numbers[i].copy()))
+        assert np.array_equal(found[i], counting._butterflies(numbers[i].copy()))

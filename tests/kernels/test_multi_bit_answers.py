@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from untrackable.kernels import compiled, counting, multi_bit_answers
-from untrackable.kernels.compilation import read_only
+from untrackable.kernels import compiled, counting
+from untrackable.kernels.engine import read_only
 
 
 @pytest.fixture(params=["compiled", "NumPy"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything is done by one of the two, whatever its size."""
     kernels = compiled if request.param == "compiled" else None
-    for module in (multi_bit_answers, counting):
-        monkeypatch.setattr(module, "compiled", lambda work: kernels)
+    monkeypatch.setattr(counting, "compiled", lambda work: kernels)
     return str(request.param)
 
 
@@ -36,7 +35,7 @@ def test_answers_expand_alike(bits: int, width: int) -> None:
     each = (1 << width) - 1
     signs = np.empty(300 * each, dtype=np.uint64)
     fine = compiled.expand_answers(read_only(rows), bits, width, signs)
-    assert np.array_equal(multi_bit_answers._expand_answers(rows, bits, width), signs)
+    assert np.array_equal(counting._expand_answers(rows, bits, width), signs)
     assert fine == bool(np.all(signs >= 2))
     for row, found in zip(rows.tolist(), signs.reshape(300, each).tolist(), strict=True):
         report = sum(word << 64 * i for i, word in enumerate(row))
@@ -52,15 +51,15 @@ def test_answers_expand_alike(bits: int, width: int) -> None:
 @pytest.mark.parametrize(("bits", "width"), [(3, 2), (12, 3), (16, 6)])
 def test_answers_are_added_alike_or_not_at_all(bits: int, width: int, either: str) -> None:
     rows = wide_rows(bits, width, 3000)
-    usable = multi_bit_answers._expand_answers(rows, bits, width).reshape(3000, -1).min(axis=1) >= 2
+    usable = counting._expand_answers(rows, bits, width).reshape(3000, -1).min(axis=1) >= 2
     expected = np.zeros(1 << bits, dtype=np.int64)
-    assert counting._add_signs(expected, multi_bit_answers._expand_answers(rows[usable], bits, width))
+    assert counting._add_signs(expected, counting._expand_answers(rows[usable], bits, width))
     sums = np.zeros(1 << bits, dtype=np.int64)
-    assert multi_bit_answers.add_answers(sums, rows[usable], width)
+    assert counting.add_answers(sums, rows[usable], width)
     assert np.array_equal(sums, expected)
     assert sums[0] == 0
     bad = np.concatenate((rows[usable], np.zeros((1, rows.shape[1]), dtype=np.uint64)))
-    assert not multi_bit_answers.add_answers(sums, bad, width)
+    assert not counting.add_answers(sums, bad, width)
     assert np.array_equal(sums, expected)
 
 
@@ -68,7 +67,7 @@ def test_answers_are_added_alike_or_not_at_all(bits: int, width: int, either: st
 def test_supports_are_counted(limbs: int, width: int, either: str) -> None:
     vectors, candidates = random_words(width * limbs, 5000, 1), random_words(limbs, 7, 2)
     told_answers = np.random.default_rng(3).integers(0, 1 << width, size=5000, dtype=np.uint64)
-    found = multi_bit_answers.support_counts(vectors, told_answers, candidates)
+    found = counting.support_counts(vectors, told_answers, candidates)
     assert found.sum() > 0
     for u in range(7):
         told = np.zeros(5000, dtype=np.uint64)
@@ -77,5 +76,5 @@ def test_supports_are_counted(limbs: int, width: int, either: str) -> None:
             told |= np.asarray(odd, dtype=np.uint64) << np.uint64(i)
         assert found[u] == np.count_nonzero(told == told_answers)
     with pytest.raises(ValueError, match="one column for each of 4999 answers"):
-        multi_bit_answers.support_counts(vectors, told_answers[1:], candidates)
-    assert multi_bit_answers.support_counts(vectors[:, :0], told_answers[:0], candidates).tolist() == [0] * 7
+        counting.support_counts(vectors, told_answers[1:], candidates)
+    assert counting.support_counts(vectors[:, :0], told_answers[:0], candidates).tolist() == [0] * 7

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from untrackable.arrays import FloatArray
+
 ALARM = 1e-10
 """Probability, at most, that a right sampler fails one `agrees`: half for the law, half for the wrong one."""
 
 Outcome = TypeVar("Outcome", bound=Hashable)
-FloatArray = NDArray[np.float64]
 
 
 def agrees(counts: NDArray[np.int64], law: FloatArray, wrong: FloatArray) -> None:

@@ -9,10 +9,9 @@ from tests import oracles
 from tests.theory.test_symbol_factors import oracle as symbol_oracle
 from untrackable import Bitwise, Deck, Fading, InnerProduct, Memoized, NoisyInnerProduct, Rappor
 from untrackable.brackets import Bracket
-from untrackable.mechanisms.attended_tracking import recognition
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.lgrr import Lgrr
-from untrackable.mechanisms.others.one_change import OneChange
+from untrackable.mechanisms.interface import Mechanism, recognition
+from untrackable.mechanisms.kept_symbol import Lgrr
+from untrackable.mechanisms.one_change import OneChange
 from untrackable.theory import attendance
 from untrackable.theory.enumeration import FiniteMechanism
 from untrackable.theory.experiment import Experiment

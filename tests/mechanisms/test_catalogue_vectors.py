@@ -12,13 +12,12 @@ import pytest
 
 from tests.mechanisms.test_vectors import WHOLE, Json, Tape, flip, groups, integers, seal
 from untrackable import framing
+from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.lgrr import Lgrr
-from untrackable.mechanisms.kept.loloha import Loloha
-from untrackable.mechanisms.others.assigned import Assigned
-from untrackable.mechanisms.others.fixed_vector import FixedVector
-from untrackable.mechanisms.others.one_change import OneChange
-from untrackable.mechanisms.others.votes import Votes
+from untrackable.mechanisms.kept_symbol import Lgrr
+from untrackable.mechanisms.loloha import Loloha
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.votes import Votes
 
 NAMES = ("assigned", "fixedvector", "lgrr", "loloha", "onechange", "votes")
 

@@ -29,11 +29,9 @@ from untrackable import (
 )
 from untrackable.errors import DeckEmpty, RoundPassed, StateError, UntrackableError, ValueChangeRefused
 from untrackable.estimation.aggregators import Scope
-from untrackable.mechanisms.bare_client import BareClient
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.observed_rounds import LARGEST_ROUND
-from untrackable.mechanisms.wrappers.local_wrapper import LARGEST_SLOTS
+from untrackable.mechanisms.interface import LARGEST_ROUND, BareClient, Mechanism
+from untrackable.mechanisms.local import LARGEST_SLOTS
+from untrackable.mechanisms.local_interface import Local
 
 FADING = Fading(bits=2, eps=4.0, delta=0.01)
 RR = RandomizedResponse(eps=1.0)

@@ -23,15 +23,14 @@ from untrackable import (
     Stored,
 )
 from untrackable.mechanisms import DBitFlip, Lgrr, Unary
-from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
-from untrackable.mechanisms.kept.loloha import Loloha
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.others.assigned import Assigned
-from untrackable.mechanisms.others.fixed_vector import FixedVector
-from untrackable.mechanisms.others.one_change import OneChange
-from untrackable.mechanisms.others.votes import Votes
+from untrackable.mechanisms.local import RandomizedResponse
+from untrackable.mechanisms.loloha import Loloha
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.votes import Votes
+from untrackable.settings.catalogue import CATALOGUE
+from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor
 from untrackable.theory.experiment import Experiment
 

@@ -6,27 +6,22 @@ import pytest
 
 from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable.errors import DeckEmpty, ValueChangeRefused
-from untrackable.mechanisms.entropy import system
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.dbitflip import DBitFlip
+from untrackable.mechanisms.deck import Dealt, Deck
+from untrackable.mechanisms.fading import Fading
+from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.kept.dbitflip import DBitFlip
-from untrackable.mechanisms.kept.lgrr import Lgrr
-from untrackable.mechanisms.kept.loloha import Loloha
-from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.mechanisms.kept.unary import Unary
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.string_levels import Levelled
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.others.assigned import Assigned
-from untrackable.mechanisms.others.fixed_vector import FixedVector
-from untrackable.mechanisms.others.one_change import OneChange
-from untrackable.mechanisms.others.votes import Votes
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+from untrackable.mechanisms.kept_bits import Bitwise, Unary
+from untrackable.mechanisms.kept_symbol import Lgrr
+from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.loloha import Loloha
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.randomness import system
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
+from untrackable.mechanisms.string_levels import Levelled
+from untrackable.mechanisms.votes import Votes
 
 OTHERS: list[Mechanism] = [
     Unary.for_budget("L-SUE", values=5, eps=1.0, eps_report=0.5),

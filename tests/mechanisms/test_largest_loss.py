@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untrackable.mechanisms.local.divided import Divided
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
-from untrackable.mechanisms.local.string_levels import Levelled
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.probabilities import log_ratio_upper
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.deck import Dealt
+from untrackable.mechanisms.divided import Divided
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.randomness import log_ratio_upper
+from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
+from untrackable.mechanisms.string_levels import Levelled
+from untrackable.mechanisms.views import Views
 
 ENUMERATED = [
     RandomizedResponse(eps=1.3),

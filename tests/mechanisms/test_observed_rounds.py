@@ -7,15 +7,12 @@ import pytest
 from tests import oracles, oracles_discussed
 from tests.client.samples import campaign
 from untrackable.accounting.check import verify
-from untrackable.mechanisms.interface import After, Mechanism
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.sketches import HadamardSketch
-from untrackable.mechanisms.observed_rounds import ObservedRounds
-from untrackable.mechanisms.others.assigned import Assigned, public_vector
-from untrackable.mechanisms.others.fixed_vector import FixedVector
-from untrackable.mechanisms.wrappers.fresh import Fresh
-from untrackable.mechanisms.wrappers.stored import Memoized
+from untrackable.mechanisms.fixed_vector import Assigned, FixedVector, public_vector
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds
+from untrackable.mechanisms.local import Fresh, RandomizedResponse
+from untrackable.mechanisms.sketches import HadamardSketch
+from untrackable.mechanisms.stored import Memoized
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.theory.enumeration import FiniteMechanism
 from untrackable.theory.experiment import Experiment

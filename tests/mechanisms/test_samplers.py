@@ -18,7 +18,6 @@ from scipy.stats import binom
 
 from tests.mechanisms.exact_laws import (
     ALARM,
-    FloatArray,
     agrees,
     critical,
     distance,
@@ -40,10 +39,11 @@ from untrackable import (
     Rappor,
     Stored,
 )
-from untrackable.mechanisms import entropy
+from untrackable.arrays import FloatArray
+from untrackable.mechanisms import randomness
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.local_interface import Local
-from untrackable.mechanisms.probabilities import Chance
+from untrackable.mechanisms.local_interface import Local
+from untrackable.mechanisms.randomness import Chance
 
 CLIENTS = 60_000
 CLIENT_TILT = 0.04
@@ -107,7 +107,7 @@ def test_error_rates_are_as_stated() -> None:
 def test_chance(eighths: int) -> None:
     chance = Chance(eighths << 61)
     law = np.array([1 - eighths / 8, eighths / 8])
-    drawn = histogram([chance.happens(entropy.system) for _ in range(CLIENTS)], law)
+    drawn = histogram([chance.happens(randomness.system) for _ in range(CLIENTS)], law)
     agrees(drawn, law, tilted(law, CLIENT_TILT))
     simulated = histogram(chance.simulate(np.random.default_rng(1), (SIMULATED,)).astype(np.int64), law)
     agrees(simulated, law, tilted(law, SIMULATED_TILT))
@@ -116,14 +116,14 @@ def test_chance(eighths: int) -> None:
 @pytest.mark.parametrize("threshold", [0, 1 << 64])
 def test_impossible_and_certain_chances(threshold: int) -> None:
     chance = Chance(threshold)
-    assert {chance.happens(entropy.system) for _ in range(1000)} == {bool(threshold)}
+    assert {chance.happens(randomness.system) for _ in range(1000)} == {bool(threshold)}
     assert np.unique(chance.simulate(np.random.default_rng(1), (1000,))).tolist() == [bool(threshold)]
 
 
 @pytest.mark.parametrize("limit", [2, 3, 10])
 def test_below(limit: int) -> None:
     law = np.full(limit, 1 / limit)
-    drawn = histogram([entropy.below(limit, entropy.system) for _ in range(CLIENTS)], law)
+    drawn = histogram([randomness.below(limit, randomness.system) for _ in range(CLIENTS)], law)
     agrees(drawn, law, tilted(law, CLIENT_TILT))
 
 
@@ -131,21 +131,21 @@ def test_below_redraws_so_that_no_remainder_is_favoured() -> None:
     """With a limit of 3·2^62, remainders of plain words would hit the lowest third twice as often."""
     limit = 3 << 62
     law = np.full(3, 1 / 3)
-    drawn = histogram([entropy.below(limit, entropy.system) >> 62 for _ in range(CLIENTS)], law)
+    drawn = histogram([randomness.below(limit, randomness.system) >> 62 for _ in range(CLIENTS)], law)
     agrees(drawn, law, tilted(law, CLIENT_TILT))
     agrees(drawn, law, np.array([0.5, 0.25, 0.25]))
 
 
 def test_below_one_is_zero() -> None:
-    assert {entropy.below(1, entropy.system) for _ in range(100)} == {0}
+    assert {randomness.below(1, randomness.system) for _ in range(100)} == {0}
 
 
 def test_nonzero_vector_of_few_bits() -> None:
     law = np.array([0, *[1 / 7] * 7])
-    drawn = histogram([entropy.nonzero_vector(3, entropy.system) for _ in range(CLIENTS)], law)
+    drawn = histogram([randomness.nonzero_vector(3, randomness.system) for _ in range(CLIENTS)], law)
     agrees(drawn, law, tilted(law, CLIENT_TILT))
     agrees(drawn, law, np.full(8, 1 / 8))
-    assert {entropy.nonzero_vector(1, entropy.system) for _ in range(100)} == {1}
+    assert {randomness.nonzero_vector(1, randomness.system) for _ in range(100)} == {1}
 
 
 @pytest.mark.parametrize("bits", [9, 13, 64, 100])
@@ -153,7 +153,7 @@ def test_nonzero_vector_of_odd_widths(bits: int) -> None:
     """Its two highest and two lowest bits, which is where a wrong mask or a wrong byte order would show."""
     among = 1 << (bits - 4)
     law = np.array([(among - (cell == 0)) / ((1 << bits) - 1) for cell in range(16)])
-    vectors = [entropy.nonzero_vector(bits, entropy.system) for _ in range(CLIENTS)]
+    vectors = [randomness.nonzero_vector(bits, randomness.system) for _ in range(CLIENTS)]
     assert max(vectors) < 1 << bits
     drawn = histogram([(vector >> (bits - 2)) << 2 | vector & 3 for vector in vectors], law)
     agrees(drawn, law, tilted(law, 0.05))
@@ -170,7 +170,7 @@ LOCALS: list[tuple[Local, int, FloatArray]] = [
 
 @pytest.mark.parametrize(("base", "value", "law"), LOCALS)
 def test_local_mechanisms(base: Local, value: int, law: FloatArray) -> None:
-    drawn = histogram([base.draw(value, entropy.system) for _ in range(CLIENTS)], law)
+    drawn = histogram([base.draw(value, randomness.system) for _ in range(CLIENTS)], law)
     agrees(drawn, law, tilted(law, CLIENT_TILT))
     values = np.full(SIMULATED, value, dtype=np.uint64)
     simulated = histogram(base.simulate(values, np.random.default_rng(2)).astype(np.int64), law)

@@ -21,8 +21,7 @@ from untrackable import (
     Stored,
 )
 from untrackable.estimation.aggregators import Reports
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.simulated_batches import simulated_batches
+from untrackable.mechanisms.interface import Mechanism, simulated_batches
 
 RR = RandomizedResponse(eps=1.0)
 NIP = NoisyInnerProduct(bits=13, eps=1.0, width=1)
@@ -55,7 +54,7 @@ def all_reports(mechanism: Mechanism, values: Any, *, rounds: Any, seed: int) ->
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.mechanisms.simulated_batches._BATCH", 1 << 10)
+    monkeypatch.setattr("untrackable.mechanisms.interface._BATCH", 1 << 10)
 
 
 @each

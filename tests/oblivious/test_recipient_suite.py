@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId, OpenError
 
-from untrackable.oblivious.recipient_suite import RecipientKey, RecipientSuite
+from untrackable.oblivious.sealing import RecipientKey, RecipientSuite
 
 CIPHERS = [AEADId.AES128_GCM, AEADId.CHACHA20_POLY1305]
 TEXT = b"Beauty is truth, truth beauty"

@@ -11,28 +11,28 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable.cli import main
-from untrackable.paper import formula_rows, paper_statement, rappor_rows, reproduce
+from untrackable.paper import paper
 
 pytestmark = pytest.mark.xdist_group("paper")
 ERRATA = (Path(__file__).parent.parent.parent / "docs" / "errata.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def found() -> reproduce.Reproduction:
-    return reproduce.reproduce()
+def found() -> paper.Reproduction:
+    return paper.reproduce()
 
 
-def test_all_worst_cases_to_nine_digits(found: reproduce.Reproduction) -> None:
+def test_all_worst_cases_to_nine_digits(found: paper.Reproduction) -> None:
     worst = [row for row in found.rows if row.statement.startswith("tight γ for")]
     assert len(worst) == 14
-    for row, point in zip(worst, paper_statement.published()["worst_case"], strict=True):
+    for row, point in zip(worst, paper.published()["worst_case"], strict=True):
         assert float(row.ours) == pytest.approx(point["gamma"], rel=1e-12)
         assert row.verdict == "pass"
     assert float(worst[0].published) == 7.714008349934885
     assert float(worst[-1].published) == 288.6453266158751
 
 
-def test_percentile_points(found: reproduce.Reproduction) -> None:
+def test_percentile_points(found: paper.Reproduction) -> None:
     assert len(found.points) == 28
     missed = [(point.reports, point.level) for point in found.points if not point.agrees]
     assert missed == [(4, 0.5), (4, 0.9)]
@@ -46,7 +46,7 @@ def test_percentile_points(found: reproduce.Reproduction) -> None:
         assert point.signed.width < 0.015
 
 
-def test_samples_agree_with_the_exact_law(found: reproduce.Reproduction) -> None:
+def test_samples_agree_with_the_exact_law(found: paper.Reproduction) -> None:
     """28 intervals of level 0.954 each: 14 or more misses would happen once in 10^12."""
     misses = sum(
         not p.sampled.lower <= p.signed.upper or not p.signed.lower <= p.sampled.upper for p in found.points
@@ -54,7 +54,7 @@ def test_samples_agree_with_the_exact_law(found: reproduce.Reproduction) -> None
     assert misses < 14
 
 
-def test_every_difference_has_its_erratum_and_every_erratum_its_difference(found: reproduce.Reproduction) -> None:
+def test_every_difference_has_its_erratum_and_every_erratum_its_difference(found: paper.Reproduction) -> None:
     listed = set(re.findall(r"^\| (E\d+) \|", ERRATA, re.M))
     shown = {row.erratum for row in found.rows if row.verdict == "differs"}
     assert shown == listed
@@ -65,31 +65,27 @@ def test_every_difference_has_its_erratum_and_every_erratum_its_difference(found
 
 def test_published_values_are_only_compared_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A misprint in the data changes the verdict and nothing of ours."""
-    before = [(row.ours, row.verdict) for row in (*rappor_rows.worst_cases(), *rappor_rows.confidence_rows())]
-    data = copy.deepcopy(paper_statement.published())
+    before = [(row.ours, row.verdict) for row in (*paper.worst_cases(), *paper.confidence_rows())]
+    data = copy.deepcopy(paper.published())
     data["worst_case"][3]["gamma"] *= 1 + 1e-8
     data["confidence"][0]["level"] += 1e-9
     data["remarks"]["gamma_after_6_reports_at_least"] = 56
-    monkeypatch.setattr(rappor_rows, "published", lambda: data)
-    after = [(row.ours, row.verdict) for row in (*rappor_rows.worst_cases(), *rappor_rows.confidence_rows())]
+    monkeypatch.setattr(paper, "published", lambda: data)
+    after = [(row.ours, row.verdict) for row in (*paper.worst_cases(), *paper.confidence_rows())]
     assert [ours for ours, _ in before] == [ours for ours, _ in after]
     changed = [i for i, (one, other) in enumerate(zip(before, after, strict=True)) if one[1] != other[1]]
     assert changed == [3, 15, len(before) - 2]
 
 
 def test_formulas_as_printed() -> None:
-    shown = {
-        row.erratum: row
-        for row in (*formula_rows.bitwise_rows(), *formula_rows.inner_product_rows())
-        if row.erratum
-    }
+    shown = {row.erratum: row for row in (*paper.bitwise_rows(), *paper.inner_product_rows()) if row.erratum}
     assert shown["E6"].verdict == shown["E9"].verdict == shown["E10"].verdict == "differs"
     assert float(shown["E9"].ours) == pytest.approx(0.38)
     assert float(shown["E10"].ours) < 0.02 * float(shown["E10"].published)
 
 
-def test_command_line(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reproduce, "reproduce", lambda seed, progress: found)
+def test_command_line(found: paper.Reproduction, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paper, "reproduce", lambda seed, progress: found)
     table, picture = tmp_path / "rows.csv", tmp_path / "figures.png"
     run = CliRunner().invoke(main, ["paper", "--json", "--export", str(table), "--plot", str(picture)])
     assert run.exit_code == 0, run.output
@@ -111,12 +107,12 @@ def test_command_line(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyP
     assert text.count("288.6453266158751") == 2
 
 
-def test_an_unexplained_difference_fails(found: reproduce.Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = paper_statement.PaperStatement(
+def test_an_unexplained_difference_fails(found: paper.Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = paper.PaperStatement(
         section="S", statement="s", published="1", ours="2", kind="exact", verdict="differs"
     )
-    broken = reproduce.Reproduction([*found.rows, wrong], found.points)
-    monkeypatch.setattr(reproduce, "reproduce", lambda seed, progress: broken)
+    broken = paper.Reproduction([*found.rows, wrong], found.points)
+    monkeypatch.setattr(paper, "reproduce", lambda seed, progress: broken)
     assert CliRunner().invoke(main, ["paper", "--json"]).exit_code == 1
 
 

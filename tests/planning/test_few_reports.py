@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from untrackable.mechanisms.count_chances import CountChances, base_chances
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
+from untrackable.mechanisms.error_laws import CountChances, base_chances
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.planning.forecast import CountLaw
 from untrackable.theory.accuracy import count_interval
 

@@ -10,11 +10,11 @@ from scipy.stats import chi2
 
 from untrackable import Goals, plan
 from untrackable.encodings import Bit, Choices, HashedStrings, IntegerRange, Path, Presence
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.path_chances import path_chances
-from untrackable.planning.longer_looks import best_look
-from untrackable.planning.plans import Plan
+from untrackable.mechanisms.error_laws import path_chances
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.views import Views
+from untrackable.planning.forecast import best_look
+from untrackable.planning.plan import Plan
 
 ALARM = 1e-6
 ASKED: dict[str, Any] = {"people": 10**5, "values": 2, "rounds": 12}
@@ -128,7 +128,7 @@ def test_what_is_possible() -> None:
             looks(**alone, looks=2)
     for wrong, message in (
         ({"looks": 5}, "rounds must be a multiple of looks, 5, got 12"),
-        ({"looks": 12}, "looks must be at most 8 for so many answers, got 12"),
+        ({"looks": 12}, "looks must be at most 8 for this many answers, got 12"),
         ({"looks": 4, "pooled": 6}, "pooled must be 1 or a multiple of looks, 4, got 6"),
         ({"looks": 0}, "looks must be between 1"),
         ({"values": None, "encoding": Path(of=Bit(), looks=2)}, "encoding must be that of one answer"),

@@ -30,15 +30,14 @@ from untrackable import (
 )
 from untrackable.accounting.check import Verdict, tracking, verify
 from untrackable.checks import MOST_ROUNDS
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import Bit, Encoding
 from untrackable.errors import CampaignError
 from untrackable.mechanisms import Lgrr
-from untrackable.mechanisms.entropy import Entropy
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify
 from untrackable.strict_json import canonical
-from untrackable.theory.collisions import cross_probability
+from untrackable.theory.symbols import cross_probability
 from untrackable.theory.turns import Turns
 
 ASKED = campaign()

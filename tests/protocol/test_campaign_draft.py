@@ -7,8 +7,7 @@ import pytest
 
 from untrackable import Bit, Categories, Deck
 from untrackable.errors import CampaignError
-from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.protocol.campaign import Campaign, CampaignDraft, Guarantee
 
 DRAFT = CampaignDraft(
     encoding=Bit(),
@@ -61,7 +60,7 @@ def test_without_an_encoding_there_is_no_campaign() -> None:
         ({"guarantee": {**DRAFT.to_json()["guarantee"], "more": 1}}, "exactly the fields"),
         (
             {"question": "Is it?"},
-            "a campaign draft must be a JSON object with exactly the fields encoding",
+            "a campaign draft must be a JSON object: it must have exactly the fields encoding",
         ),
     ],
 )

@@ -9,9 +9,7 @@ import pytest
 
 from untrackable import Bitwise, Categories, Deck, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
 from untrackable.errors import CampaignError
-from untrackable.protocol.campaign import Campaign, Guarantee
-from untrackable.protocol.campaign_draft import CampaignDraft
-from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, GatewayKey
+from untrackable.protocol.campaign import Campaign, CampaignDraft, CrowdGuarantee, Gateway, GatewayKey, Guarantee
 from untrackable.strict_json import canonical
 from untrackable.theory.turns import Turns
 

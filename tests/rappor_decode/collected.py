@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import Rappor
-from untrackable.rappor_decode.rappor_files import Counts
+from untrackable.rappor_decode.files import Counts
 
 
 def collected(params: Rappor, values: Sequence[str] | NDArray[np.str_], seed: int) -> Counts:

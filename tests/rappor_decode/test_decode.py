@@ -12,12 +12,11 @@ from scipy.stats import binom, chi2
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Rappor
 from untrackable.cli.terminal import print_json
-from untrackable.display import decoded_words
+from untrackable.display import strings
 from untrackable.errors import DecodeError
-from untrackable.rappor_decode.candidate_map import CandidateMap
 from untrackable.rappor_decode.decode import accepted, decode
 from untrackable.rappor_decode.decode_result import Decoded
-from untrackable.rappor_decode.rappor_files import Counts
+from untrackable.rappor_decode.files import CandidateMap, Counts
 
 ALARM = 1e-10
 """Probability, at most, that a right decoder fails one of the counting tests."""
@@ -135,7 +134,7 @@ def test_common_strings_that_are_not_listed_do_not_make_others_appear() -> None:
         held = zipf([f"{seed} unlisted {i}" for i in range(50)], 20_000, np.random.default_rng(seed))
         decoded = decode(PARAMS, collected(PARAMS, held, seed), [f"{seed} listed {i}" for i in range(200)])
         wrong += bool(decoded.found)
-        assert any("times as much as noise" in note for note in decoded_words.notes(decoded))
+        assert any("times as much as noise" in note for note in strings.notes(decoded))
         assert decoded.missing > 0.1
     assert wrong <= binom.isf(1e-4, runs, 0.05)
 
@@ -214,8 +213,7 @@ def test_a_map_that_differs_from_the_hashing_is_used_and_said() -> None:
     decoded = decode(PARAMS, small(), CandidateMap(("A", "b", "c", "d"), positions))
     assert [each.name for each in decoded.found] == ["A", "b", "c"]
     assert any(
-        "differs from the hashing of the published clients for 1 of 4" in note
-        for note in decoded_words.notes(decoded)
+        "differs from the hashing of the published clients for 1 of 4" in note for note in strings.notes(decoded)
     )
 
 
@@ -225,16 +223,16 @@ def test_the_false_discovery_rate_finds_no_less() -> None:
     strict, loose = decode(PARAMS, counts, names), decode(PARAMS, counts, names, correction="fdr")
     assert {one.name for one in strict.found} <= {one.name for one in loose.found}
     assert len(loose.found) > len(strict.found)
-    assert "Benjamini" in decoded_words.verdict(loose)[0]
+    assert "Benjamini" in strings.verdict(loose)[0]
 
 
 def test_without_permanent_noise() -> None:
     params = Rappor(bloom_bits=64, hashes=2, f=0, p=0.25, q=0.75, cohorts=8)
     decoded = decode(params, small(params=params), ["a", "b", "c", "d"])
     assert decoded.everlasting_eps_exact == math.inf
-    assert "Everlasting eps is infinite: f = 0" in " ".join(decoded_words.verdict(decoded))
+    assert "Everlasting eps is infinite: f = 0" in " ".join(strings.verdict(decoded))
     assert [one.name for one in decoded.found] == ["a", "b", "c"]
-    assert "(exact)" in decoded_words.verdict(decode(PARAMS, small(), ["a"]))[-1]
+    assert "(exact)" in strings.verdict(decode(PARAMS, small(), ["a"]))[-1]
 
 
 def test_without_any_noise() -> None:
@@ -252,10 +250,10 @@ def test_identical_candidates_are_decoded_as_one() -> None:
     decoded = decode(PARAMS, small(), CandidateMap(("a", "twin", "b", "c", "d", "e"), positions))
     assert decoded.found[0].name == "a"
     assert decoded.found[0].alike == ("twin",)
-    assert decoded_words.cells(decoded)[0][0] == "a = twin"
+    assert strings.cells(decoded)[0][0] == "a = twin"
     assert decoded.tested == 4
     assert decoded.p_values["twin"] == decoded.p_values["a"]
-    assert any("4 candidates set the same bits as another" in note for note in decoded_words.notes(decoded))
+    assert any("4 candidates set the same bits as another" in note for note in strings.notes(decoded))
 
 
 def test_candidates_that_differ_only_in_cohorts_without_reports() -> None:
@@ -266,7 +264,7 @@ def test_candidates_that_differ_only_in_cohorts_without_reports() -> None:
     positions[3, 3] = (positions[3, 3] + 1) % 64
     decoded = decode(PARAMS, Counts(reports, bits), CandidateMap(("a", "b", "c", "c'"), positions))
     assert decoded.found[-1].alike == ("c'",)
-    assert any("1 of 8 cohorts have no reports" in note for note in decoded_words.notes(decoded))
+    assert any("1 of 8 cohorts have no reports" in note for note in strings.notes(decoded))
 
 
 def test_mixtures_of_others_are_said_to_be_untestable() -> None:
@@ -280,7 +278,7 @@ def test_mixtures_of_others_are_said_to_be_untestable() -> None:
     counts = Counts(np.array([20_000]), (rng.binomial(held, one) + rng.binomial(20_000 - held, zero))[None, :])
     decoded = decode(params, counts, CandidateMap(("01", "23", "02", "13"), positions))
     assert decoded.found == ()
-    assert any("look like mixtures of others" in note for note in decoded_words.notes(decoded))
+    assert any("look like mixtures of others" in note for note in strings.notes(decoded))
 
 
 def test_all_candidates_collide_everywhere() -> None:
@@ -289,7 +287,7 @@ def test_all_candidates_collide_everywhere() -> None:
     assert decoded.tested == 1
     assert decoded.found[0].alike == ("b", "c")
     assert decoded.found[0].proportion == pytest.approx(1, abs=6 * decoded.found[0].standard_error)
-    assert any("cover all bits evenly" in note for note in decoded_words.notes(decoded))
+    assert any("cover all bits evenly" in note for note in strings.notes(decoded))
 
 
 def test_basic_rappor_where_each_bit_is_a_value() -> None:
@@ -320,8 +318,8 @@ def test_repeated_candidates_and_nothing_to_find() -> None:
     decoded = decode(PARAMS, empty, ["a", "a", "b"])
     assert decoded.found == ()
     assert decoded.reports == 1
-    assert any("listed again, and count once: 1" in note for note in decoded_words.notes(decoded))
-    assert "0 of 2 candidates" in decoded_words.verdict(decoded)[0]
+    assert any("listed again, and count once: 1" in note for note in strings.notes(decoded))
+    assert "0 of 2 candidates" in strings.verdict(decoded)[0]
 
 
 def test_what_cannot_be_decoded() -> None:
@@ -347,7 +345,7 @@ def test_the_result_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["reports"] == 20_000
     assert data["candidates_sampled"][0]["name"] == "a"
     assert data["allocated_sampled"] + data["unallocated_sampled"] == pytest.approx(1)
-    assert len(decoded_words.columns(decoded)) == len(decoded_words.cells(decoded)[0])
+    assert len(strings.columns(decoded)) == len(strings.cells(decoded)[0])
     assert {what for what, _ in told} == {
         "hashing the candidates",
         "choosing candidates",

@@ -7,9 +7,8 @@ import pytest
 
 from tests.rappor_decode.collected import collected, zipf
 from untrackable import Rappor
-from untrackable.rappor_decode.decode import decode
-from untrackable.rappor_decode.decoding_work import decoding_seconds
-from untrackable.rappor_decode.rappor_files import read_reports
+from untrackable.rappor_decode.decode import decode, decoding_seconds
+from untrackable.rappor_decode.files import read_reports
 
 PARAMS = Rappor(bloom_bits=32, hashes=2, f=0, p=0.25, q=0.75, cohorts=8)
 
@@ -30,7 +29,7 @@ def test_sizes_are_amounts_of_work() -> None:
 
 
 def test_reading_single_reports_is_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untrackable.rappor_decode.rappor_files._BATCH", 10)
+    monkeypatch.setattr("untrackable.rappor_decode.files._BATCH", 10)
     file, shown = tmp_path / "reports.csv", list[float]()
     file.write_text("client,cohort,bloom,prr,irr\n" + f"1,2,,,{'01' * 16}\n" * 100)
     assert "reading the reports" in decoding_seconds(PARAMS, 10, file)

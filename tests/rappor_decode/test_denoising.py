@@ -7,8 +7,8 @@ import pytest
 
 from untrackable import Rappor
 from untrackable.errors import DecodeError
-from untrackable.rappor_decode.denoising import denoise
-from untrackable.rappor_decode.rappor_files import Counts
+from untrackable.rappor_decode.files import Counts
+from untrackable.rappor_decode.regression import denoise
 
 
 @pytest.mark.parametrize(

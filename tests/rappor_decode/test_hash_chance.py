@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from untrackable.rappor_decode.hash_chance import hash_p_value
+from untrackable.rappor_decode.decode import hash_p_value
 
 
 @pytest.mark.parametrize(("cohorts", "bits", "hashes"), [(1, 5, 1), (1, 4, 3), (2, 4, 2), (3, 3, 2)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.lasso import LassoChoice, WeightedDesign, lasso_path
+from untrackable.arrays import FloatArray
+from untrackable.rappor_decode.regression import LassoChoice, WeightedDesign, lasso_path
 
 
 def best(

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put
 from untrackable import Rappor
 from untrackable.errors import DecodeError
-from untrackable.rappor_decode.candidate_map import read_map
-from untrackable.rappor_decode.rappor_files import (
+from untrackable.rappor_decode.files import (
     Counts,
     read_candidates,
     read_counts,
+    read_map,
     read_params,
     read_reports,
     write_counts,

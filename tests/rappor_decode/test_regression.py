@@ -7,13 +7,10 @@ import pytest
 from scipy.stats import norm
 
 from untrackable import Rappor
-from untrackable.estimation.aggregators import FloatArray
-from untrackable.rappor_decode.candidate_map import CandidateMap
-from untrackable.rappor_decode.decode import accepted
-from untrackable.rappor_decode.design import Design, design
-from untrackable.rappor_decode.rappor_files import Counts
-from untrackable.rappor_decode.regression import independent, least_squares, model
-from untrackable.rappor_decode.rivals import p_value_with_rivals
+from untrackable.arrays import FloatArray
+from untrackable.rappor_decode.decode import accepted, p_value_with_rivals
+from untrackable.rappor_decode.files import CandidateMap, Counts
+from untrackable.rappor_decode.regression import Design, design, independent, least_squares, model
 
 PARAMS = Rappor(bloom_bits=5, hashes=2, f=0.25, p=0.2, q=0.9, cohorts=3)
 NAMES = ["a", "b", "c", "d"]

@@ -12,10 +12,9 @@ from typing import Any
 
 import httpx
 
-from untrackable.relay.gateway_address import GatewayAddress
-from untrackable.relay.relay_app import create_relay
-from untrackable.relay.relay_settings import SEALED_LENGTH, RelaySettings
-from untrackable.serving.server_process import ServerProcess, start_relay
+from untrackable.relay.app import SEALED_LENGTH, RelaySettings, create_relay
+from untrackable.relay.gateway import GatewayAddress
+from untrackable.serving.server import ServerProcess, start_relay
 
 ROOT = Path(__file__).parent.parent.parent
 

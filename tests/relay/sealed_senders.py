@@ -11,13 +11,13 @@ from pathlib import Path
 
 from tests.collector.loads import fresh
 from tests.collector.servers import process
-from tests.collector.stores.test_faults import on_now, stored
+from tests.collector.test_faults import on_now, stored
 from untrackable.client.sending import Address, SealedPost
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.protocol.campaign import Campaign
-from untrackable.serving.server_process import ServerProcess
+from untrackable.serving.server import ServerProcess
 
 ELSEWHERE = "https://collect.example"
 """The collector's name for clients. Nobody ever connects to it."""

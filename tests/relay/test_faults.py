@@ -17,7 +17,7 @@ from untrackable import strict_json
 from untrackable.client.sending import UNKNOWN_KEY, Address
 from untrackable.oblivious.gateway_keys import write_keys
 from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
-from untrackable.serving.server_process import ServerProcess
+from untrackable.serving.server import ServerProcess
 
 KIND = {"Content-Type": "message/ohttp-req"}
 

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from untrackable.relay.gateway_address import GatewayAddress, check_not_itself
-from untrackable.relay.relay_settings import RelaySettings
+from untrackable.relay.app import RelaySettings
+from untrackable.relay.gateway import GatewayAddress, check_not_itself
 
 
 @pytest.mark.parametrize(

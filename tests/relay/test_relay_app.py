@@ -10,9 +10,9 @@ import pytest
 from tests.client.test_sealed_post import certified
 from tests.relay.gateways import SEALED, FakeGateway, answer, gateway, relayed, sealed
 from untrackable.oblivious import key_config, sealing
-from untrackable.relay import published_keys, relay_app
-from untrackable.relay.relay_problems import RelayProblem
-from untrackable.relay.relay_settings import SEALED_LENGTH
+from untrackable.relay import app
+from untrackable.relay.app import SEALED_LENGTH
+from untrackable.relay.gateway import RelayProblem
 
 MARK = "RECOGNISABLE"
 HEADERS = {
@@ -29,9 +29,9 @@ HEADERS = {
 
 def test_lengths_and_media_types_are_those_of_sealed_reports() -> None:
     assert SEALED_LENGTH == sealing.SEALED_LENGTH
-    assert (relay_app.REQUEST, relay_app.ANSWER) == (sealing.REQUEST_MEDIA_TYPE, sealing.ANSWER_MEDIA_TYPE)
-    assert published_keys.MEDIA_TYPE == key_config.MEDIA_TYPE
-    assert sealing.SEALED_ANSWER_LENGTH < relay_app._LARGEST_ANSWER
+    assert (app.REQUEST, app.ANSWER) == (sealing.REQUEST_MEDIA_TYPE, sealing.ANSWER_MEDIA_TYPE)
+    assert app.KEYS_MEDIA_TYPE == key_config.MEDIA_TYPE
+    assert sealing.SEALED_ANSWER_LENGTH < app._LARGEST_ANSWER
 
 
 def test_the_gateway_gets_the_body_and_nothing_else() -> None:
@@ -333,7 +333,7 @@ def test_a_fault_is_a_problem_and_the_log_has_nothing_about_the_sender(
     async def broken(request: Any) -> bytes:
         raise RuntimeError(f"{MARK} {request.client.host}")
 
-    monkeypatch.setattr(relay_app, "_sealed_body", broken)
+    monkeypatch.setattr(app, "_sealed_body", broken)
     found = one(None)
     assert (found.status_code, found.json()["type"]) == (500, RelayProblem.INTERNAL.uri)
     assert "RuntimeError at " in caplog.text

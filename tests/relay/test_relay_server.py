@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.relay.gateways import SEALED, FakeGateway, answer, relay_process, sealed, threaded
-from untrackable.relay.relay_problems import RelayProblem
-from untrackable.relay.relay_settings import SEALED_LENGTH
+from untrackable.relay.app import SEALED_LENGTH
+from untrackable.relay.gateway import RelayProblem
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import ipaddress
 
 import pytest
 
-from untrackable.relay.sender_counts import SenderCounts, sender
+from untrackable.relay.app import SenderCounts, sender
 
 
 class Clock:

@@ -17,14 +17,14 @@ import httpx
 
 from tests.client.test_crowd_campaigns import crowded
 from tests.collector.servers import process
-from tests.collector.stores.test_faults import stored
+from tests.collector.test_faults import stored
 from tests.relay.gateways import ROOT, relay_process
 from untrackable import strict_json
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import create_campaign
+from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.sealing import SEALED_ANSWER_LENGTH, SEALED_LENGTH
-from untrackable.protocol.crowd_declaration import Gateway
+from untrackable.protocol.campaign import Gateway
 
 PEOPLE = ("127.77.1.2", "127.77.1.3", "127.77.1.4")
 RELAY, COLLECTOR, BETWEEN = "127.77.2.2", "127.77.3.2", "127.77.3.3"

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from tests.relay.gateways import SEALED, answer, gateway, relayed, sealed
-from untrackable.relay.relay_settings import SEALED_LENGTH
-from untrackable.relay.waiting_room import WaitingRoom
+from untrackable.relay.app import SEALED_LENGTH, WaitingRoom
 
 ALARM = 60.0
 """A chi-square variable with 5 degrees of freedom is above this with probability 1.2e-11."""

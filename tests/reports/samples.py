@@ -30,13 +30,14 @@ from untrackable.mechanisms import (
     Votes,
 )
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.summing import sum_files
+from untrackable.reports.sums import sum_files
 from untrackable.reports.writer import Written, write_reports
 
 FORMATS = [".parquet", ".arrow", ".arrows", ".csv", ".csv.gz", ".npz"]
 
+DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 MECHANISMS: dict[str, Mechanism] = {
-    "deck": Deck(bits=4, slots=9, eps_report=1.0, width=1),
+    "deck": DECK,
     "rnip": InnerProduct(bits=13, slots=9, eps_report=1.0, width=1),
     "fading": Fading(bits=12, eps=1.0, delta=1e-3),
     "bits": Fresh(RandomizedResponse(eps=1.0)),

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from untrackable import Deck, Fading, audit_file, estimate_files, write_reports
-from untrackable.discovery.discovered import Discovered, FoundString
+from untrackable.discovery.discovery import Discovered, FoundString
 from untrackable.errors import AuditError, ReportFileError
 from untrackable.reports.reader import read_reports
 

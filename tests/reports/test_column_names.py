@@ -1,6 +1,6 @@
 import pytest
 
-from untrackable.reports.column_names import are_names, column_words
+from untrackable.reports.files import are_names, column_words
 
 
 @pytest.mark.parametrize("cells", [["id", "report"], ["User", "irr", "Start-up time (ms)"], [" value", "größe"]])

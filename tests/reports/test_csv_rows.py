@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from untrackable.reports import csv_rows
-from untrackable.reports.csv_rows import TOO_LONG, RowParser, numbered_lines
-from untrackable.reports.table import CELL_BATCH
+from untrackable.reports import strict_csv
+from untrackable.reports.files import CELL_BATCH
+from untrackable.reports.strict_csv import TOO_LONG, RowParser, numbered_lines
 
 NAMED = RowParser(",", 2, (1, 0))
 """Rows of two cells, the second one first."""
@@ -65,7 +65,7 @@ def test_bytes_that_are_not_utf8_matter_only_where_they_are_wanted() -> None:
 
 
 def test_lines_that_are_too_long_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_rows, "LONGEST_LINE", 32)
+    monkeypatch.setattr(strict_csv, "LONGEST_LINE", 32)
     text = f"a,1\n{'x' * 70},2\nb,3"
     wanted = [(1, ["1", "a"], ""), (2, [], TOO_LONG), (3, ["3", "b"], "")]
     assert parsed(text, NAMED) == wanted
@@ -85,7 +85,7 @@ def test_the_words_for_a_long_line_are_no_long_line() -> None:
 
 def test_few_long_lines_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the first one is short."""
-    monkeypatch.setattr(csv_rows, "_BLOCK_CHARACTERS", 1000)
+    monkeypatch.setattr(strict_csv, "_BLOCK_CHARACTERS", 1000)
     lines = numbered_lines(io.BytesIO(b"a\n" + (b"x" * 99 + b"\n") * 100), ends="\n")
     assert [len(block.rows) for block in RowParser().blocks(lines)][:3] == [11, 10, 10]
 

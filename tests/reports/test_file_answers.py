@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.reports.samples import FORMATS, MECHANISMS, pieces, written
+from tests.reports.samples import DECK, FORMATS, MECHANISMS, pieces, written
 from untrackable import (
     Categories,
     Deck,
@@ -21,14 +21,13 @@ from untrackable import (
     estimate_files,
     write_reports,
 )
-from untrackable.display.estimate_table import as_dict, notes, summary, table
+from untrackable.display.estimate import as_dict, notes, summary, table
 from untrackable.errors import ReportFileError
 from untrackable.estimation import Rounds
-from untrackable.estimation.candidate_sums import CandidateAggregator
+from untrackable.estimation.aggregators import CandidateAggregator
 from untrackable.mechanisms import CountMeanSketch
-from untrackable.reports import summing
+from untrackable.reports import sums as summing
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 COLOURS = Categories(names=["red", "green", "blue"], unknown="other")
 
 
@@ -274,8 +273,8 @@ def test_memory_is_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from untrackable.reports.files import BATCH
     from untrackable.reports.reader import read_reports
-    from untrackable.reports.table import BATCH
 
     reports = np.full(2 * BATCH + 5, 5, dtype=np.uint8)
     one = pa.table({"round": np.ones(reports.size, dtype=np.int8), "report": reports})

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from untrackable.errors import AuditError, ReportFileError
-from untrackable.reports.file_type import open_cells, open_table, recognise, type_of
-from untrackable.reports.storage_layout import StorageLayout
-from untrackable.reports.table import SourceFile
+from untrackable.reports.files import SourceFile, StorageLayout
+from untrackable.reports.reader import open_cells, open_table, recognise, type_of
 
 COLUMNS = {"round": [1, 1, 2], "report": [7, 5, 6]}
 TEXT = "round,report\n1,7\n1,5\n2,6\n"

@@ -6,7 +6,7 @@ import pytest
 
 from untrackable import Bit, Deck, estimate_files, read_reports, write_reports
 from untrackable.errors import ReportFileError
-from untrackable.reports.header import Header
+from untrackable.reports.files import Header
 from untrackable.reports.sums_file import write_sums
 from untrackable.theory.turns import Turns
 

@@ -15,14 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.encodings.samples import encodings
-from tests.reports.samples import FORMATS, MECHANISMS, pieces, sums_in, sums_of, written
+from tests.reports.samples import DECK, FORMATS, MECHANISMS, pieces, sums_in, sums_of, written
 from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
 from untrackable.errors import ReportFileError
 from untrackable.reports import writer
 from untrackable.reports.reader import read_reports
 from untrackable.reports.writer import write_reports
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 WIDE = Fresh(NoisyInnerProduct(bits=100, eps=1.0, width=1))
 
 

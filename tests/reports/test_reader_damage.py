@@ -11,16 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.limited_memory import in_little_memory
-from tests.reports.samples import FORMATS, MECHANISMS, sums_in, written
-from untrackable import Deck, Fresh, NoisyInnerProduct, RandomizedResponse
+from tests.reports.samples import DECK, FORMATS, MECHANISMS, sums_in, written
+from untrackable import Fresh, NoisyInnerProduct, RandomizedResponse
 from untrackable.errors import ReportFileError
-from untrackable.reports import csv_format
-from untrackable.reports.csv_rows import LONGEST_LINE, TOO_LONG
-from untrackable.reports.header import LARGEST_HEADER
+from untrackable.reports import csv
+from untrackable.reports.files import HEADER_KEY, LARGEST_HEADER
 from untrackable.reports.reader import read_reports
-from untrackable.reports.report_columns import HEADER_KEY
+from untrackable.reports.strict_csv import LONGEST_LINE, TOO_LONG
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 EACH = pytest.mark.parametrize("ending", FORMATS)
 
 
@@ -100,7 +98,7 @@ def test_text_that_is_wrong_names_the_line(content: bytes, message: str, tmp_pat
 
 
 def test_lines_are_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_format, "_PIECE", 64)
+    monkeypatch.setattr(csv, "_PIECE", 64)
     path = tmp_path / "x.csv"
     lines = ["round,report", *["1,5"] * 500]
     path.write_text("\n".join(lines))

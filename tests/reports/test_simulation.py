@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.reports.samples import FORMATS, MECHANISMS
+from tests.reports.samples import DECK, FORMATS, MECHANISMS
 from untrackable import Bitwise, Categories, Deck, Fading, Rappor, estimate_files
 from untrackable.errors import DecodeError, ReportFileError
 from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports import population as population_module
-from untrackable.reports.population import Population, population
-from untrackable.reports.simulation import simulate_file
+from untrackable.reports import simulation
+from untrackable.reports.simulation import Population, population, simulate_file
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 COLOURS = Categories(names=["red", "green", "blue"], unknown="other")
 
 
@@ -50,7 +48,7 @@ def test_what_is_told_of_a_simulation_is_what_was_held(tmp_path: Path) -> None:
 
 
 def test_blocks_are_of_bounded_size_and_exact_counts_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population_module, "_BLOCK", 7)
+    monkeypatch.setattr(simulation, "_BLOCK", 7)
     counts = np.array([3, 0, 20, 1])
     some = Population(np.array([0, 1, 5, 9]), counts / counts.sum(), counts)
     blocks = list(some.blocks(None, seed=1))

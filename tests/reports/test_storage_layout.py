@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, runs
+from untrackable.reports.files import OutOfRangeError, StorageLayout, runs
 
 
 @pytest.mark.parametrize("bits", [1, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 72, 250])

@@ -11,12 +11,12 @@ import pytest
 
 from tests.reports.samples import MECHANISMS, pieces
 from untrackable import Bit, Categories, Deck, Rappor, estimate_files, read_reports, write_reports
-from untrackable.display.estimate_table import as_dict, summary
+from untrackable.display.estimate import as_dict, summary
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
-from untrackable.estimation.candidate_sums import CandidateAggregator
+from untrackable.estimation.aggregators import CandidateAggregator
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.header import Header
+from untrackable.reports.files import Header
 from untrackable.reports.sums_file import write_sums
 
 DECK = Deck(bits=2, slots=9, eps_report=1.0, width=1)

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.reports.samples import FORMATS, pieces, sums_in, sums_of, written
+from tests.reports.samples import DECK, FORMATS, pieces, sums_in, sums_of, written
 from untrackable import Deck
 from untrackable.errors import ReportFileError
 from untrackable.reports import writer
-from untrackable.reports.atomic_file import whole_file
+from untrackable.reports.files import whole_file
 from untrackable.reports.writer import write_reports
 
-DECK = Deck(bits=4, slots=9, eps_report=1.0, width=1)
 EACH = pytest.mark.parametrize("ending", FORMATS)
 
 

@@ -6,29 +6,45 @@ Others may hold any values, in the second round chosen with knowledge of what th
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-Law = Sequence[float]
-"""The probabilities of all reports of one value."""
+from untrackable.arrays import FloatArray
+from untrackable.theory.crowd import CrowdParts
+
+Law = Sequence[Any]
+"""The probabilities of all reports of one value: numbers or fractions."""
 World = tuple[FloatArray, FloatArray]
 """The probabilities of all multisets in world P and in world Q."""
 
 
-def multisets(people: Sequence[Law]) -> dict[tuple[int, ...], float]:
-    """The law of the sorted reports of these people."""
-    found: dict[tuple[int, ...], float] = {(): 1.0}
+def parts_of(laws: Sequence[Law], first: int = 0, second: int = 1) -> CrowdParts:
+    """How the reports of two values differ, and how far all others can be from them."""
+    one, two = laws[first], laws[second]
+    ratio = max(max(a / b, b / a) for a, b in zip(one, two, strict=True))
+    distance = sum(abs(a - b) for a, b in zip(one, two, strict=True)) / 2
+    other = max(max(a, b) / c for law in laws for a, b, c in zip(one, two, law, strict=True))
+    return CrowdParts(float(ratio), float(distance), float(other))
+
+
+def multisets(people: Sequence[Law]) -> dict[tuple[int, ...], Any]:
+    """The law of the sorted reports of these people, in fractions if theirs are."""
+    law_of_all: dict[tuple[int, ...], Any] = {(): 1}
     for law in people:
-        longer: dict[tuple[int, ...], float] = defaultdict(float)
-        for seen, chance in found.items():
+        longer: dict[tuple[int, ...], Any] = defaultdict(int)
+        for seen, chance in law_of_all.items():
             for report, mass in enumerate(law):
                 if mass:
                     longer[tuple(sorted((*seen, report)))] += chance * mass
-        found = longer
-    return found
+        law_of_all = longer
+    return law_of_all
+
+
+def delta_of(one: Mapping[Any, Any], two: Mapping[Any, Any], gamma: float) -> float:
+    """Σ (P - e^gamma·Q)⁺ of two laws."""
+    return math.fsum(max(0.0, float(p) - math.exp(gamma) * float(two.get(seen, 0))) for seen, p in one.items())
 
 
 def worlds(one: Law, two: Law, others: Sequence[Law]) -> World:

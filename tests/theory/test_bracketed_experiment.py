@@ -2,8 +2,7 @@
 
 import pytest
 
-from untrackable.theory.bracketed_experiment import BracketedExperiment
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import BracketedExperiment, Experiment
 from untrackable.theory.factor import response_factor
 
 LOUD, QUIET = Experiment([response_factor(0.5)], certainty="upper"), Experiment([response_factor(0.4)])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untrackable.theory import chaining
-from untrackable.theory.chaining import Channel, response_channel
+from untrackable.theory import theorems
+from untrackable.theory.theorems import Channel, response_channel
 
 eps = st.floats(1e-6, 30)
 
@@ -19,28 +19,28 @@ def printed(one: float, other: float) -> float:
 
 @given(st.floats(0.01, 15), st.floats(0.01, 15))
 def test_tight_is_the_printed_formula(one: float, other: float) -> None:
-    assert chaining.tight(one, other) == pytest.approx(printed(one, other), rel=1e-9, abs=1e-12)
+    assert theorems.tight_chaining(one, other) == pytest.approx(printed(one, other), rel=1e-9, abs=1e-12)
 
 
 @given(eps, eps)
 def test_order_of_the_bounds(one: float, other: float) -> None:
-    tight = chaining.tight(one, other)
-    assert 0 < tight <= chaining.basic(one, other) * (1 + 1e-12)
-    assert tight <= chaining.product(one, other) * (1 + 1e-12)
+    tight = theorems.tight_chaining(one, other)
+    assert 0 < tight <= theorems.basic_chaining(one, other) * (1 + 1e-12)
+    assert tight <= theorems.product_chaining(one, other) * (1 + 1e-12)
 
 
 def test_extremes_do_not_overflow() -> None:
-    assert chaining.tight(1000.0, 2000.0) == pytest.approx(1000.0)
-    assert chaining.tight(math.inf, 1.5) == pytest.approx(1.5)
-    assert chaining.tight(math.inf, math.inf) == math.inf
-    assert chaining.tight(1e-12, 1e-12) == pytest.approx(0.5e-24)
-    assert chaining.tight_chain([]) == math.inf
+    assert theorems.tight_chaining(1000.0, 2000.0) == pytest.approx(1000.0)
+    assert theorems.tight_chaining(math.inf, 1.5) == pytest.approx(1.5)
+    assert theorems.tight_chaining(math.inf, math.inf) == math.inf
+    assert theorems.tight_chaining(1e-12, 1e-12) == pytest.approx(0.5e-24)
+    assert theorems._tight_along([]) == math.inf
 
 
 @given(st.floats(0.05, 6), st.floats(0.05, 6))
 def test_randomised_response_attains_the_tight_bound(one: float, other: float) -> None:
     chained = Channel(response_channel(one).law @ response_channel(other).law)
-    assert chained.eps(0) == pytest.approx(chaining.tight(one, other), rel=1e-9)
+    assert chained.eps(0) == pytest.approx(theorems.tight_chaining(one, other), rel=1e-9)
 
 
 @st.composite
@@ -55,9 +55,9 @@ def channels(draw: st.DrawFn, inputs: int, outputs: int) -> Channel:
 @given(channels(3, 4), channels(4, 3), channels(3, 2))
 def test_no_channel_exceeds_the_bounds(first: Channel, second: Channel, third: Channel) -> None:
     chained = Channel(first.law @ second.law)
-    assert chained.eps(0) <= chaining.tight(first.eps(0), second.eps(0)) + 1e-12
+    assert chained.eps(0) <= theorems.tight_chaining(first.eps(0), second.eps(0)) + 1e-12
     whole = Channel(chained.law @ third.law)
-    bound = chaining.tight_chain([first.eps(0), second.eps(0), third.eps(0)])
+    bound = theorems._tight_along([first.eps(0), second.eps(0), third.eps(0)])
     assert whole.eps(0) <= bound + 1e-12
 
 
@@ -98,27 +98,27 @@ def test_people_families_cities() -> None:
         [(channel(3, 2, 2), [0, 2]), (channel(2, 2), [1]), (channel(2, 3), [3])],
         [(channel(2, 3, 2), [1, 2]), (channel(2, 2), [0])],
     ]
-    found = chaining.hierarchy(levels)
+    found = theorems.hierarchy(levels)
     brute = brute_hierarchy(levels, [2, 3, 2, 2])
     assert [person.exact for person in found] == pytest.approx(brute, rel=1e-9)
     for person in found:
         assert person.exact <= person.tight_upper <= person.basic_upper
     assert found[0].tight_upper == pytest.approx(
-        chaining.tight_chain([levels[0][0][0].eps(0), levels[1][0][0].eps(0), levels[2][1][0].eps(0)])
+        theorems._tight_along([levels[0][0][0].eps(0), levels[1][0][0].eps(0), levels[2][1][0].eps(0)])
     )
 
 
 def test_the_hierarchy_must_be_a_partition() -> None:
     one = response_channel(1.0)
     with pytest.raises(ValueError, match="level 2 must read each of the 2 entries before it exactly once"):
-        chaining.hierarchy([[(one, [0]), (one, [1])], [(one, [0])]])
+        theorems.hierarchy([[(one, [0]), (one, [1])], [(one, [0])]])
     with pytest.raises(ValueError, match="level 1 must read each"):
-        chaining.hierarchy([[(one, [0]), (one, [0])]])
+        theorems.hierarchy([[(one, [0]), (one, [0])]])
     with pytest.raises(ValueError, match="levels must not be empty"):
-        chaining.hierarchy([])
+        theorems.hierarchy([])
     three = Channel(np.full((3, 2), 0.5))
     with pytest.raises(ValueError, match="expects 3 inputs where 2 can occur"):
-        chaining.hierarchy([[(one, [0])], [(three, [0])]])
+        theorems.hierarchy([[(one, [0])], [(three, [0])]])
 
 
 def test_channels_are_checked() -> None:

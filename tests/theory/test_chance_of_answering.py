@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from untrackable.theory.chance_of_answering import thinned, thinned_factor
+from untrackable.theory.attendance import thinned, thinned_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, response_factor
 

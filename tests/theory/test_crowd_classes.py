@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd_classes import CrowdClasses, counted_outcomes, on_lattice
+from untrackable.arrays import FloatArray
+from untrackable.theory.crowd import CrowdClasses, counted_outcomes, on_lattice
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.factor import Factor, FloatArray
+from untrackable.theory.factor import Factor
 
 GAMMAS = (-0.2, 0.0, 0.05, 0.2, 0.5, 1.0)
 MIRRORED = CrowdClasses((0.35, 0.07, 0.1, 0.05), (0.07, 0.35, 0.05, 0.1), (0.07, 0.07, 0.1, 0.1))

@@ -9,16 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd_counts import (
+from tests.theory.enumerated_crowd import delta_of, multisets, parts_of
+from untrackable.theory.crowd import (
     COARSE,
     FINEST,
     MARGIN,
     RARELY,
     CrowdParts,
     crowd_deltas,
+    crowd_upper,
     fewest_likely_reports,
 )
-from untrackable.theory.crowd_rounds import crowd_upper
 
 Law = tuple[Fraction, ...]
 GAMMAS = (0.0, 0.05, 0.2, 0.5, 0.8, 1.2)
@@ -40,31 +41,6 @@ def noisy_inner_product(bits: int, ratio: Fraction) -> list[Law]:
     ]
 
 
-def parts_of(laws: list[Law], first: int, second: int) -> CrowdParts:
-    one, two = laws[first], laws[second]
-    ratio = max(max(a / b, b / a) for a, b in zip(one, two, strict=True))
-    distance = sum(abs(a - b) for a, b in zip(one, two, strict=True)) / 2
-    other = max(max(a, b) / c for law in laws for a, b, c in zip(one, two, law, strict=True))
-    return CrowdParts(float(ratio), float(distance), float(other))
-
-
-def multisets(people: list[Law]) -> dict[tuple[int, ...], Fraction]:
-    """The law of the sorted reports of these people."""
-    found: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-    for law in people:
-        longer: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-        for seen, chance in found.items():
-            for report, mass in enumerate(law):
-                longer[tuple(sorted((*seen, report)))] += chance * mass
-        found = longer
-    return found
-
-
-def delta(one: dict[tuple[int, ...], Fraction], two: dict[tuple[int, ...], Fraction], gamma: float) -> float:
-    ratio = math.exp(gamma)
-    return math.fsum(max(0.0, float(one.get(seen, 0)) - ratio * float(two.get(seen, 0))) for seen in one)
-
-
 CASES = [
     (randomised_response(3, Fraction(27, 10)), 5),
     (randomised_response(2, Fraction(7)), 6),
@@ -82,7 +58,7 @@ def test_the_bound_holds_whatever_the_others_hold(laws: list[Law], people: int) 
         rest = [laws[v] for v in others]
         one, two = multisets([laws[0], *rest]), multisets([laws[1], *rest])
         for i, gamma in enumerate(GAMMAS):
-            worst[i] = max(worst[i], delta(one, two, gamma), delta(two, one, gamma))
+            worst[i] = max(worst[i], delta_of(one, two, gamma), delta_of(two, one, gamma))
     assert np.all(worst <= bounds * (1 + 1e-9))
     assert worst[0] > 0.5 * bounds[0]
 
@@ -198,14 +174,14 @@ def published_delta(parts: CrowdParts, people: int, gamma: float) -> float:
 
 
 def test_the_published_two_part_reduction_is_no_bound() -> None:
-    """Randomised response with three values and eps = 1, five people: delta(0.8) is twice what it says."""
+    """Randomised response with three values and eps = 1, five people: delta_of(0.8) is twice what it says."""
     laws = randomised_response(3, Fraction(math.exp(1.0)))
     parts = parts_of(laws, 0, 1)
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(3), 4):
         rest = [laws[v] for v in others]
         one, two = multisets([laws[0], *rest]), multisets([laws[1], *rest])
-        worst = max(worst, delta(one, two, 0.8), delta(two, one, 0.8))
+        worst = max(worst, delta_of(one, two, 0.8), delta_of(two, one, 0.8))
     published = published_delta(parts, 5, 0.8)
     assert worst == pytest.approx(0.0115, abs=1e-4)
     assert published == pytest.approx(0.0056, abs=1e-4)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd_classes import CrowdClasses
-from untrackable.theory.crowd_counts import CrowdParts
-from untrackable.theory.crowd_rounds import crowd_lower, crowd_upper
+from untrackable.theory.crowd import CrowdClasses, CrowdParts, crowd_lower, crowd_upper
 from untrackable.theory.gaussian import gaussian_delta
 
 PARTS = CrowdParts(8.0, 0.5, 8.0)

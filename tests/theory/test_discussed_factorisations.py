@@ -11,15 +11,14 @@ from tests.oracles import flip
 from tests.oracles_discussed import Bits
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
 from untrackable import Memoized, NoisyInnerProduct
+from untrackable.mechanisms.fixed_vector import Assigned, BitNoise, FixedVector
 from untrackable.mechanisms.interface import Pair
-from untrackable.mechanisms.others.assigned import Assigned
-from untrackable.mechanisms.others.fixed_vector import BitNoise, FixedVector
-from untrackable.mechanisms.others.one_change import OneChange
-from untrackable.mechanisms.others.votes import Votes
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.votes import Votes
 from untrackable.theory import Experiment, Mixture, Worst
-from untrackable.theory.change_signs import MOST_SIGNS, sign_tracking_factor, worst_sign_tracking_factor
 from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor, persistent_factor
+from untrackable.theory.kept_bit import MOST_SIGNS, sign_tracking_factor, worst_sign_tracking_factor
 
 NOISES: list[BitNoise] = ["fixed", "fresh"]
 

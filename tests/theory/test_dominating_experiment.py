@@ -7,10 +7,9 @@ import pytest
 from untrackable import Bitwise, Rappor
 from untrackable.mechanisms import DBitFlip, Lgrr
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.dominating_experiment import dominating_experiment
-from untrackable.theory.experiment import Experiment
+from untrackable.theory.experiment import Experiment, dominating_experiment
 from untrackable.theory.factor import Factor, persistent_factor, response_factor
-from untrackable.theory.tracking_bounds import reports_of_two_values
+from untrackable.theory.theorems import reports_of_two_values
 
 GAMMAS = (0.0, 0.003, 0.1, 0.37, 1.0, 2.5, 6.0)
 LOPSIDED = Experiment([Factor([0.3, 0.7, 0.0], [0.0, 0.9, 0.1])])

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from untrackable import Bracket, NoisyInnerProduct, Rappor
-from untrackable.theory import Experiment, Factor, Mixture, Worst, convolution, loss_grid
-from untrackable.theory.factor import FloatArray, persistent_factor, response_factor
-from untrackable.theory.factor_products import is_symmetric
-from untrackable.theory.losses import World
-from untrackable.theory.world_pair import Direction
+from untrackable.arrays import FloatArray
+from untrackable.theory import Experiment, Factor, Mixture, Worst, convolution
+from untrackable.theory import convolution as loss_grid
+from untrackable.theory.experiment import Direction
+from untrackable.theory.factor import World, is_symmetric, persistent_factor, response_factor
 
 GAMMAS = (0.0, 0.1, 0.5, 1.0, 2.0)
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward", "both")
@@ -114,7 +114,7 @@ def test_worlds_that_mirror_each_other_are_computed_once(losses: list[float], bl
 def test_lattice_and_enumeration_agree(count: int) -> None:
     lying = Factor([0.5, 0.2, 0.3], [0.2, 0.5, 0.3])
     parts = Experiment([(lying, count), (response_factor(math.log(2.5) * 2), 2)]).factors
-    step = convolution.lattice_step(parts)
+    step = convolution._lattice_step(parts)
     assert step is not None
     assert step == pytest.approx(math.log(2.5))
     one, other = convolution.loss_on_lattice(parts, step), convolution.loss_by_enumeration(parts)
@@ -406,8 +406,8 @@ def test_an_upper_bound_has_no_quantiles() -> None:
 def test_enumeration_does_not_ask_for_the_moon() -> None:
     rng = np.random.default_rng(1)
     wide = Factor(rng.dirichlet(np.ones(1999)), rng.dirichlet(np.ones(1999)))
-    assert not convolution.enumerable(Experiment([(wide, 2)]).factors)
-    assert convolution.enumerable(Experiment([(wide, 1)]).factors)
+    assert not convolution._enumerable(Experiment([(wide, 2)]).factors)
+    assert convolution._enumerable(Experiment([(wide, 1)]).factors)
 
 
 def test_the_largest_loss_is_a_quantile_like_any_other() -> None:

@@ -20,10 +20,10 @@ from untrackable import (
 )
 from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Pair
-from untrackable.mechanisms.kept.unary import Preset
+from untrackable.mechanisms.kept_bits import Preset
 from untrackable.theory import Experiment, Factor, Worst
 from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
-from untrackable.theory.world_pair import Direction
+from untrackable.theory.experiment import Direction
 
 GAMMAS = (0.0, 0.03, 0.2, 0.7, 1.5, 4.0)
 DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")

@@ -20,11 +20,11 @@ from untrackable import (
     Rappor,
 )
 from untrackable.errors import FadedAway
-from untrackable.mechanisms.inner_product.fading_privacy import ONE_BY_ONE, later_shift
-from untrackable.mechanisms.probabilities import flip_eps
-from untrackable.theory.collisions import cross_probability, occupancy, repeat_probability
+from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift
+from untrackable.mechanisms.randomness import flip_eps
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.gaussian_tail import squares
+from untrackable.theory.gaussian import squares
+from untrackable.theory.symbols import cross_probability, occupancy, repeat_probability
 
 BITWISE = Bitwise(eps_state=1, eps_report=1)
 DEALT = Dealt(RandomizedResponse(eps=1), 3)
@@ -143,7 +143,9 @@ def test_the_tail_of_fading_dominates_its_rounds() -> None:
         for t in range(ONE_BY_ONE + 1, last + 1)
     ]
     one_by_one = Experiment(rounds)
-    tail = Experiment(gaussian=later_shift(3, 1, scale, power, ONE_BY_ONE, last))
+    tail = Experiment(
+        gaussian=later_shift(NoisyInnerProduct.share_of_lists(3, 1), 1, scale, power, ONE_BY_ONE, last)
+    )
     for gamma in (0.0, 0.2, 0.5, 1.0, 1.5):
         assert one_by_one.delta(gamma).lower <= tail.delta(gamma).upper
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from untrackable import Bitwise
 from untrackable.mechanisms import Lgrr, Unary
-from untrackable.theory.kept_advantage import (
+from untrackable.theory.kept_bit import (
     binomial_distances,
     flipped_distances,
     kept_bit_advantages,

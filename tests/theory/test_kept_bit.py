@@ -5,8 +5,8 @@ from typing import Any
 import mpmath
 import pytest
 
-from untrackable.mechanisms.inner_product.fading_privacy import ONE_BY_ONE, later_shift
-from untrackable.mechanisms.probabilities import Chance, coin
+from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift
+from untrackable.mechanisms.randomness import Chance, coin
 from untrackable.theory import Factor
 from untrackable.theory.kept_bit import Noise, privacy_factor
 
@@ -46,7 +46,7 @@ def test_the_tail_of_fading_is_that_of_its_shifts(scale: float, bits: int) -> No
     for t in range(ONE_BY_ONE + 1, last + 1):
         reach = differ * mpmath.tanh(scale * mpmath.mpf(t) ** -0.75 / 2) / 2
         total += (quantile(1 - differ / 2 + reach) - quantile(1 - differ / 2 - reach)) ** 2
-    found = later_shift(bits, 1, scale, 0.75, ONE_BY_ONE, last)
+    found = later_shift(float(differ), 1, scale, 0.75, ONE_BY_ONE, last)
     assert 0.8 * float(mpmath.sqrt(total)) <= found <= float(mpmath.sqrt(total)) * 1.1
 
 

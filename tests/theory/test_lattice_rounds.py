@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.theory.test_gaussian_tail import quiet
+from untrackable.theory.convolution import lattice_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
-from untrackable.theory.lattice_rounds import lattice_factor
 
 SEQUENCES = [
     (0.5, [0.3]),

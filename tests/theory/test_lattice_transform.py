@@ -8,9 +8,15 @@ import pytest
 
 from untrackable import Deck, NoisyInnerProduct
 from untrackable.theory import Factor
-from untrackable.theory.convolution import lattice_step, loss_on_lattice, total_loss
-from untrackable.theory.factor_products import RepeatedFactor
-from untrackable.theory.lattice_transform import FEWEST, loss_by_transform, transform_points
+from untrackable.theory.convolution import (
+    _FEWEST,
+    _lattice_step,
+    _transform_points,
+    loss_by_transform,
+    loss_on_lattice,
+    total_loss,
+)
+from untrackable.theory.factor import RepeatedFactor
 
 mpmath.mp.dps = 60
 
@@ -30,9 +36,9 @@ def repeated(eps: float, count: int, *, bits: int = 5, width: int = 1) -> list[R
     ],
 )
 def test_it_agrees_with_direct_convolution(factors: list[RepeatedFactor]) -> None:
-    step = lattice_step(factors)
+    step = _lattice_step(factors)
     assert step is not None
-    points = transform_points(factors, step)
+    points = _transform_points(factors, step)
     assert points > 0
     exact, found = loss_on_lattice(factors, step), loss_by_transform(factors, step, points)
     assert found.lost_mass < 1e-11
@@ -72,12 +78,12 @@ def test_it_brackets_the_sum_in_many_digits() -> None:
 
 
 def test_where_it_does_not_apply() -> None:
-    few, one_sided = repeated(0.02, FEWEST - 1), Factor(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.4, 0.1]))
-    assert transform_points(few, lattice_step(few) or 1.0) == 0
-    assert transform_points([(one_sided, 2000)], 1.0) == 0
-    assert transform_points([*repeated(0.02, 2000), *repeated(0.04, 2000)], 0.02) == 0
+    few, one_sided = repeated(0.02, _FEWEST - 1), Factor(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.4, 0.1]))
+    assert _transform_points(few, _lattice_step(few) or 1.0) == 0
+    assert _transform_points([(one_sided, 2000)], 1.0) == 0
+    assert _transform_points([*repeated(0.02, 2000), *repeated(0.04, 2000)], 0.02) == 0
     far = repeated(1e-7, 10**15)
-    assert transform_points(far, lattice_step(far) or 1.0) == 0
+    assert _transform_points(far, _lattice_step(far) or 1.0) == 0
 
 
 @pytest.mark.parametrize("slots", [1_500_000, 10**7, 10**9])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from untrackable.theory.losses import LossTable
+from untrackable.theory.factor import LossTable
 
 
 def test_masses_that_are_hardly_seen_do_not_spoil_a_curve() -> None:

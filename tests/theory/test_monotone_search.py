@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untrackable.theory.monotone_search import largest_integer, smallest_integer, smallest_real
-from untrackable.theory.root_finding import falling_root, inverse_parabola
+from untrackable.theory.search import (
+    falling_root,
+    inverse_parabola,
+    largest_integer,
+    smallest_integer,
+    smallest_real,
+)
 
 ranges = st.integers(-5, 50).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, low + 10**6)))
 

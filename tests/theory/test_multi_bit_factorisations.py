@@ -11,11 +11,11 @@ from scipy.special import ndtri
 from tests import oracles
 from tests.theory.test_factorisations import assert_dominates, assert_equal
 from untrackable import Deck, Fading, Fresh, InnerProduct, Memoized, NoisyInnerProduct
-from untrackable.mechanisms.inner_product.fading_privacy import ONE_BY_ONE, later_shift, told
-from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
+from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift, told
+from untrackable.mechanisms.inner_product import LARGEST_WIDTH
 from untrackable.theory import Experiment
 from untrackable.theory.enumeration import subsets
-from untrackable.theory.gaussian_tail import group_slope
+from untrackable.theory.gaussian import group_slope
 
 SHAPES = [(2, 2), (3, 2), (3, 3)]
 each_shape = pytest.mark.parametrize(("bits", "width"), SHAPES)
@@ -138,6 +138,8 @@ def test_the_tail_of_fading_dominates_its_rounds(width: int) -> None:
         for t in range(ONE_BY_ONE + 1, last + 1)
     ]
     one_by_one = Experiment(rounds)
-    tail = Experiment(gaussian=later_shift(5, width, scale, power, ONE_BY_ONE, last))
+    tail = Experiment(
+        gaussian=later_shift(NoisyInnerProduct.share_of_lists(5, width), width, scale, power, ONE_BY_ONE, last)
+    )
     for gamma in (0.0, 0.2, 0.5, 1.0):
         assert one_by_one.delta(gamma).lower <= tail.delta(gamma).upper

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, poisson
 
-from untrackable.theory.poisson_tail import _excess, log_poisson_tail, poisson_radius
+from untrackable.theory.accuracy import _excess, _log_poisson_tail, poisson_radius
 
 LAWS: dict[str, list[dict[float, float]]] = {
     "signs": [{-1.0: 0.5, 1.0: 0.5}],
@@ -40,14 +40,14 @@ def sums(laws: list[dict[float, float]], n: int) -> tuple[np.ndarray, np.ndarray
 def test_no_tail_is_heavier(name: str, n: int) -> None:
     values, tails, variance = sums(LAWS[name], n)
     for part in (1.0, 1.7):  # Terms may also be known to be smaller than they could be.
-        bound = log_poisson_tail(values, np.full(values.size, variance), np.full(values.size, part))
+        bound = _log_poisson_tail(values, np.full(values.size, variance), np.full(values.size, part))
         assert np.all(np.log(tails) <= bound + 1e-9)
 
 
 def test_with_a_smaller_variance_it_would_not_hold() -> None:
     for name, n in (("signs", 1), ("signs", 30), ("rare", 7)):
         values, tails, variance = sums(LAWS[name], n)
-        bound = log_poisson_tail(values, np.full(values.size, 0.25 * variance), np.ones(values.size))
+        bound = _log_poisson_tail(values, np.full(values.size, 0.25 * variance), np.ones(values.size))
         assert np.any(np.log(tails) > bound + 1e-9)
 
 
@@ -64,7 +64,7 @@ def test_it_is_the_best_of_all_thresholds(mean: float) -> None:
         assert first == pytest.approx(above @ law, rel=1e-5, abs=1e-300)
         assert second == pytest.approx(above**2 @ law, rel=1e-5, abs=1e-300)
         best = min(0.0, float((np.log(above**2 @ law) - 2 * np.log(place - tried)).min()))
-        (found,) = log_poisson_tail(np.array([place - mean]), np.array([mean]), np.ones(1))
+        (found,) = _log_poisson_tail(np.array([place - mean]), np.array([mean]), np.ones(1))
         assert best - 1e-3 <= found <= best + 0.1
 
 
@@ -72,7 +72,7 @@ def test_large_means_keep_their_digits() -> None:
     """The tail of a thousand millions is nearly that of a normal number, and never below it."""
     for mean in (1e5, 1e7, 1e9):
         for deviations in (1.0, 3.0, 5.0, 7.0):
-            (found,) = log_poisson_tail(np.array([deviations * np.sqrt(mean)]), np.array([mean]), np.ones(1))
+            (found,) = _log_poisson_tail(np.array([deviations * np.sqrt(mean)]), np.array([mean]), np.ones(1))
             assert norm.logsf(deviations) < found < norm.logsf(deviations) + 1.5
 
 
@@ -106,5 +106,5 @@ def test_radii_are_those_of_the_tail() -> None:
     for level in (0.25, 0.025, 1e-9):
         mean = np.geomspace(1e-6, 9e4, 1500)
         found = poisson_radius(1, level, mean, np.ones(mean.size), np.full(mean.size, np.inf))
-        assert np.all(log_poisson_tail(found, mean, np.ones(mean.size)) <= math.log(level) + 1e-6)
-        assert np.all(log_poisson_tail(0.995 * found, mean, np.ones(mean.size)) > math.log(level))
+        assert np.all(_log_poisson_tail(found, mean, np.ones(mean.size)) <= math.log(level) + 1e-6)
+        assert np.all(_log_poisson_tail(0.995 * found, mean, np.ones(mean.size)) > math.log(level))

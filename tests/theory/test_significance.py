@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from untrackable.theory.accuracy import mean_radius
-from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
+from untrackable.theory.accuracy import (
+    Dependence,
+    binomial_tail,
+    discovery_level,
+    mean_radius,
+    mean_tail,
+    radius_tail,
+)
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.3, 0.4999])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from untrackable.theory.simplex import nearest_frequencies
+from untrackable.theory.accuracy import nearest_frequencies
 
 Point = NDArray[np.float64]
 points = st.lists(st.floats(-2, 2), min_size=1, max_size=6).map(lambda x: np.array(x, dtype=np.float64))

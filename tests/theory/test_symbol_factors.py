@@ -11,11 +11,11 @@ import pytest
 
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
 from untrackable import Bitwise
-from untrackable.mechanisms.kept.lgrr import Lgrr
-from untrackable.mechanisms.probabilities import flip_chance
-from untrackable.theory import Experiment, symbol_factors, symbol_outcomes
+from untrackable.mechanisms.kept_symbol import Lgrr
+from untrackable.mechanisms.randomness import flip_chance
+from untrackable.theory import Experiment, symbols
 from untrackable.theory.enumeration import FiniteMechanism, Law, streams_factor, subsets
-from untrackable.theory.symbol_factors import Response
+from untrackable.theory.symbols import Response
 
 
 def oracle(values: int, keep: float, tell: float) -> FiniteMechanism:
@@ -100,13 +100,13 @@ def test_granted_symbols_dominate(values: int, keep: float, tell: float) -> None
             apart = truth.tracking(1, rounds, rounds[:split]), truth.detection(1, 0, rounds, rounds[:split])
             shorter, later = min(split, reports - split), reports - split
             for found in (
-                symbol_factors.tracking_both_symbols_known(kept),
-                symbol_factors.tracking_one_symbol_known(kept, told, shorter),
+                symbols.tracking_both_symbols_known(kept),
+                symbols.tracking_one_symbol_known(kept, told, shorter),
             ):
                 assert_dominates(Experiment([found], certainty="upper"), apart[0])
             for found in (
-                symbol_factors.detection_both_symbols_known(kept),
-                symbol_factors.detection_one_symbol_known(kept, told, later),
+                symbols.detection_both_symbols_known(kept),
+                symbols.detection_one_symbol_known(kept, told, later),
             ):
                 assert_dominates(Experiment([found], certainty="upper"), apart[1])
 
@@ -119,8 +119,8 @@ def test_one_known_symbol(values: int, keep: float, tell: float) -> None:
     law = truth.state(1)
     of_symbol = {s: FiniteMechanism([s], lambda v: {v: 1.0}, truth.report).streams(s, reports) for s in law}
     for value, found in (
-        (1, symbol_factors.tracking_one_symbol_known),
-        (0, symbol_factors.detection_one_symbol_known),
+        (1, symbols.tracking_one_symbol_known),
+        (0, symbols.detection_one_symbol_known),
     ):
         of_other = truth.streams(value, reports)
         one = {(s, *stream): law[s] * p for s in law for stream, p in of_symbol[s].items()}
@@ -132,14 +132,14 @@ def test_bounds_are_attained_by_many_reports() -> None:
     kept, told = steps(3, 0.6, 0.9)
     pairs = (
         (
-            symbol_factors.tracking_both_symbols_known,
-            symbol_factors.tracking_one_symbol_known,
-            symbol_factors.tracking_factor,
+            symbols.tracking_both_symbols_known,
+            symbols.tracking_one_symbol_known,
+            symbols.tracking_factor,
         ),
         (
-            symbol_factors.detection_both_symbols_known,
-            symbol_factors.detection_one_symbol_known,
-            symbol_factors.detection_factor,
+            symbols.detection_both_symbols_known,
+            symbols.detection_one_symbol_known,
+            symbols.detection_factor,
         ),
     )
     for granted, known, exact in pairs:
@@ -160,13 +160,11 @@ def test_what_is_too_much_to_enumerate_is_bounded_and_says_so() -> None:
             delta = found.delta(0.1).upper
             assert delta >= last.get(name, 0.0) - 1e-12
             last[name] = delta
-    assert symbol_outcomes.can_enumerate(
-        10**6, 1, ((j, 20 - j) for j in range(1, 11))
-    )  # exact to 20 reports, whatever g
-    assert symbol_outcomes.can_enumerate(10**6, 2, ((j, 16 - j) for j in range(16)))
+    assert symbols.can_enumerate(10**6, 1, ((j, 20 - j) for j in range(1, 11)))  # exact to 20 reports, whatever g
+    assert symbols.can_enumerate(10**6, 2, ((j, 16 - j) for j in range(16)))
     kept, _ = steps(10, 0.45, 0.18)
     assert last["tracking"] == pytest.approx(
-        Experiment([symbol_factors.tracking_both_symbols_known(kept)]).advantage().upper
+        Experiment([symbols.tracking_both_symbols_known(kept)]).advantage().upper
     )
     assert mechanism.detection(reports=100, split=98).advantage().upper < 0.3  # two reports after the change
 
@@ -179,8 +177,8 @@ def test_outcomes_are_counted(values: int) -> None:
     """Against the enumeration itself, and against counting all multisets one by one."""
     kept, told = steps(values, 0.7, 0.8)
     for first, second in ((0, 1), (0, 4), (1, 1), (1, 3), (2, 3), (3, 3)):
-        for special, exact in ((1, symbol_factors.tracking_factor), (2, symbol_factors.detection_factor)):
-            number = symbol_outcomes.count_outcomes(values, special, first, second)
+        for special, exact in ((1, symbols.tracking_factor), (2, symbols.detection_factor)):
+            number = symbols.count_outcomes(values, special, first, second)
             assert number == exact(kept, told, first + second, first).p.size
             if values > 2:
                 assert number == counted(values, special, first, second)
@@ -198,15 +196,11 @@ def counted(values: int, special: int, first: int, second: int) -> int:
 
 
 def test_counting_stops_in_time() -> None:
-    many = symbol_outcomes.MOST_OUTCOMES + 1
+    many = symbols.MOST_OUTCOMES + 1
     for values in (3, 10, 10**6):
         for first, second in ((10**5, 10**5), (0, 10**7), (60, 60)):
-            assert symbol_outcomes.count_outcomes(values, 2, first, second) == many
-    assert (
-        symbol_outcomes.count_outcomes(1000, 1, 10, 10)
-        == symbol_outcomes.count_outcomes(10**6, 1, 10, 10)
-        == 360_847
-    )
+            assert symbols.count_outcomes(values, 2, first, second) == many
+    assert symbols.count_outcomes(1000, 1, 10, 10) == symbols.count_outcomes(10**6, 1, 10, 10) == 360_847
 
 
 # --- digits ------------------------------------------------------------------------------------------------------
@@ -235,8 +229,8 @@ def test_digits(keep: Decimal, tell: Decimal) -> None:
 
         streams = list(itertools.product(range(3), repeat=4))
         for other, found in (
-            (0, symbol_factors.tracking_factor(kept, told, 4, 2)),
-            (1, symbol_factors.detection_factor(kept, told, 4, 2)),
+            (0, symbols.tracking_factor(kept, told, 4, 2)),
+            (1, symbols.detection_factor(kept, told, 4, 2)),
         ):
             worlds = [(law(0, s), law(0, s[:2]) * law(other, s[2:])) for s in streams]
             losses = [(p / q).ln() for p, q in worlds]
@@ -249,9 +243,9 @@ def test_digits(keep: Decimal, tell: Decimal) -> None:
 def test_nothing_overflows() -> None:
     kept, told = Response(1 << 20, 0.5, 0.5, math.log(1 << 20)), Response(1 << 20, 1.0, 2.0**-64, 58.2)
     for factor in (
-        symbol_factors.tracking_factor(kept, told, 12, 6),
-        symbol_factors.detection_factor(kept, told, 8, 4),
-        symbol_factors.tracking_one_symbol_known(kept, told, 12),
+        symbols.tracking_factor(kept, told, 12, 6),
+        symbols.detection_factor(kept, told, 8, 4),
+        symbols.tracking_one_symbol_known(kept, told, 12),
     ):
         assert np.isfinite(factor.loss).all()
         assert Experiment([factor]).advantage().upper <= 1

@@ -5,17 +5,16 @@ import itertools
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from tests.theory.enumerated_crowd import multisets
-from untrackable.theory.crowd_counts import CrowdParts, crowd_deltas
+from tests.theory.enumerated_crowd import delta_of, multisets, parts_of
+from untrackable.arrays import FloatArray
+from untrackable.theory.crowd import crowd_deltas
 from untrackable.theory.factor import Factor, response_factor
 from untrackable.theory.turns import (
     Turns,
@@ -31,7 +30,6 @@ Path = tuple[int, ...]
 Outcome = tuple[int, int, int] | None
 """The place, the round and the report of somebody's turn, or nothing."""
 Law = dict[Outcome, float]
-FloatArray = NDArray[np.float64]
 
 
 def response(eps: float) -> list[tuple[float, float]]:
@@ -365,14 +363,6 @@ def test_two_turns_one_after_the_other_can_leak_as_much_as_there_are_rounds(roun
 GAMMAS = (0.0, 0.1, 0.3, 0.7, 1.2)
 
 
-def parts_of(laws: Sequence[Sequence[float]]) -> CrowdParts:
-    one, two = laws[:2]
-    ratio = max(max(a / b, b / a) for a, b in zip(one, two, strict=True))
-    distance = sum(abs(a - b) for a, b in zip(one, two, strict=True)) / 2
-    other = max(max(a, b) / c for law in laws for a, b, c in zip(one, two, law, strict=True))
-    return CrowdParts(ratio, distance, other)
-
-
 def three_values(eps: float) -> list[tuple[float, ...]]:
     whole = math.exp(eps) + 2
     return [tuple((math.exp(eps) if i == v else 1.0) / whole for i in range(3)) for v in range(3)]
@@ -420,10 +410,6 @@ def adaptive_worlds(
     return worlds, sizes
 
 
-def delta(one: Mapping[Any, float], two: Mapping[Any, float], gamma: float) -> float:
-    return math.fsum(max(0.0, p - math.exp(gamma) * two.get(seen, 0.0)) for seen, p in one.items())
-
-
 @pytest.mark.parametrize(("people", "rounds"), [(2, 2), (3, 2), (4, 2), (3, 3), (4, 3)])
 @pytest.mark.parametrize("laws", [response(1.5), three_values(1.0)], ids=["bit", "three"])
 def test_the_crowd_of_a_round_hides_whatever_others_do(
@@ -438,7 +424,7 @@ def test_the_crowd_of_a_round_hides_whatever_others_do(
         assert sum(one.values()) == pytest.approx(1)
         assert sizes[0] == pytest.approx(sizes[1])
         bound = sum(chance * in_crowd[n] for n, chance in sizes[0].items())
-        found = np.array([max(delta(one, two, gamma), delta(two, one, gamma)) for gamma in GAMMAS])
+        found = np.array([max(delta_of(one, two, gamma), delta_of(two, one, gamma)) for gamma in GAMMAS])
         assert np.all(found <= bound * (1 + 1e-9))
         closest = max(closest, found[0] / bound[0])
     assert closest > 0.6
@@ -457,7 +443,7 @@ def test_for_somebody_active_throughout_all_people_are_one_crowd(people: int, ro
         for mine, other in itertools.permutations(range(len(paths)), 2):
             here, there = (multisets([reports[v], *(reports[o] for o in others)]) for v in (mine, other))
             for gamma, most in zip(GAMMAS, bound, strict=True):
-                found = delta(here, there, gamma)
+                found = delta_of(here, there, gamma)
                 assert found <= most * (1 + 1e-9)
                 closest = max(closest, found / most)
     assert closest > 0.5

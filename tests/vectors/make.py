@@ -13,33 +13,25 @@ from pathlib import Path
 from typing import Any
 
 from untrackable import framing
-from untrackable.mechanisms.entropy import Recorded
-from untrackable.mechanisms.inner_product.deck import Deck
-from untrackable.mechanisms.inner_product.faded import Faded
-from untrackable.mechanisms.inner_product.fading import Fading
-from untrackable.mechanisms.inner_product.rnip import InnerProduct
+from untrackable.mechanisms.dbitflip import DBitFlip
+from untrackable.mechanisms.deck import Dealt, Deck
+from untrackable.mechanisms.divided import Divided
+from untrackable.mechanisms.fading import Faded, Fading
+from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.kept.bitwise import Bitwise
-from untrackable.mechanisms.kept.dbitflip import DBitFlip
-from untrackable.mechanisms.kept.lgrr import Lgrr
-from untrackable.mechanisms.kept.loloha import Loloha
-from untrackable.mechanisms.kept.rappor import Rappor
-from untrackable.mechanisms.kept.unary import Unary
-from untrackable.mechanisms.local.divided import Divided
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local.one_bit_mean import OneBitMean
-from untrackable.mechanisms.local.randomized_response import RandomizedResponse
-from untrackable.mechanisms.local.sketches import CountMeanSketch, HadamardSketch
-from untrackable.mechanisms.local.string_levels import Levelled
-from untrackable.mechanisms.local.subset_selection import SubsetSelection
-from untrackable.mechanisms.local.views import Views
-from untrackable.mechanisms.others.assigned import Assigned
-from untrackable.mechanisms.others.fixed_vector import FixedVector
-from untrackable.mechanisms.others.one_change import OneChange
-from untrackable.mechanisms.others.votes import Votes
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.mechanisms.wrappers.fresh import Fresh
-from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+from untrackable.mechanisms.kept_bits import Bitwise, Unary
+from untrackable.mechanisms.kept_symbol import Lgrr
+from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.loloha import Loloha
+from untrackable.mechanisms.one_change import OneChange
+from untrackable.mechanisms.randomness import Recorded
+from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
+from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
+from untrackable.mechanisms.string_levels import Levelled
+from untrackable.mechanisms.views import Views
+from untrackable.mechanisms.votes import Votes
 
 HERE = Path(__file__).parent
 HIGHEST_WORD = bytes([255]) * 8

@@ -6,20 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from untrackable import checks
-from untrackable.auditing.attendance_attack import AttendanceMatched, match_by_attendance
-from untrackable.auditing.mechanism_audit import MOST_SIMULATED, Apart
+from untrackable.auditing.attacks import AttendanceMatched, match_by_attendance
+from untrackable.auditing.audit import MOST_SIMULATED, Apart
 from untrackable.brackets import Bracket
-from untrackable.mechanisms import attended_tracking
-from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.catalogue_entry import Entry
-from untrackable.mechanisms.crowd_answer import InCrowd, in_crowd
-from untrackable.mechanisms.demands import Budget, Unsuitable
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms import interface
+from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct
+from untrackable.mechanisms.interface import InCrowd, Mechanism, in_crowd
+from untrackable.mechanisms.local import Fresh
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
+from untrackable.settings.catalogue import EVERY_ROUND, Entry
+from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.turns import recognition_upper, survey_variance
@@ -111,7 +108,7 @@ def compare(
     reports = checks.integer("reports", reports, low=2, high=checks.MOST_ROUNDS)
     budget = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
     rows, left_out = [_turn_row(budget, reports, crowd)], {}
-    for entry, done in zip(CATALOGUE.values(), _shares_before(reports), strict=True):
+    for entry, done in zip(EVERY_ROUND.values(), _shares_before(reports), strict=True):
         progress(entry.name, done)
         try:
             rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd))
@@ -132,7 +129,7 @@ def compare(
 
 def _shares_before(reports: int) -> list[float]:
     """The share of all work that is done when each mechanism of the catalogue is begun."""
-    seconds = [_LEAST_SECONDS + entry.seconds_per_report * reports for entry in CATALOGUE.values()]
+    seconds = [_LEAST_SECONDS + entry.seconds_per_report * reports for entry in EVERY_ROUND.values()]
     return [before / sum(seconds) for before in itertools.accumulate(seconds[:-1], initial=0.0)]
 
 
@@ -152,7 +149,7 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
         Bracket(one.pure() if one.certainty == "exact" else 0.0, one.pure()),
         Apart.of(mechanism.tracking(rounds=rounds), budget.delta),
         mechanism.tracking(rounds=rounds, first=half).power(1 / crowd),
-        attended_tracking.recognition(mechanism, reports, people=crowd),
+        interface.recognition(mechanism, reports, people=crowd),
         mechanism.detection(rounds=rounds, first=half).advantage(),
         in_crowd(mechanism, budget.people, reports, budget.delta),
         mechanism.shift(),
@@ -215,7 +212,7 @@ def _every_round_from(budget: Budget, rounds: int) -> float | None:
 
     def deck_is_better(tenths: int) -> bool:
         louder = replace(budget, eps=tenths / 10)
-        deck: Any = CATALOGUE["deck"].for_budget(louder)
+        deck: Any = EVERY_ROUND["deck"].for_budget(louder)
         card = NoisyInnerProduct(bits=deck.bits, eps=deck.eps_report, width=deck.width)
         return _error(card, louder, budget.people) < _error(_loudest_report(louder), louder, heard)
 

@@ -10,25 +10,25 @@ from untrackable.cli.terminal import end_quietly_on_broken_pipe
 from untrackable.errors import ExtraMissing
 
 JOBS = {
-    "Try it": {"demo": "demo"},
-    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer", "policy": "policy"},
+    "Try it": {"demo": "research"},
+    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer", "policy": "answer"},
     "Collect": {
-        "serve": "serve",
+        "serve": "servers",
         "manage": "manage",
-        "keys": "keys",
-        "gateway": "gateway",
+        "keys": "manage",
+        "gateway": "servers",
         "export": "manage",
-        "relay": "relay",
+        "relay": "servers",
     },
-    "Read answers": {"estimate": "estimate", "discover": "discover", "rappor-decode": "rappor_decode"},
+    "Read answers": {"estimate": "estimate", "discover": "estimate", "rappor-decode": "estimate"},
     "Audit": {
         "audit": "audit",
-        "compare": "compare",
-        "audit-file": "audit_file",
-        "audit-client": "audit_client",
+        "compare": "audit",
+        "audit-file": "audit_evidence",
+        "audit-client": "audit_evidence",
     },
     "Plan": {"plan": "plan"},
-    "Research": {"simulate": "simulate", "paper": "paper"},
+    "Research": {"simulate": "research", "paper": "research"},
 }
 """Every command under the job it is for, with the module that has it."""
 

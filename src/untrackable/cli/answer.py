@@ -1,26 +1,230 @@
-"""`untrackable answer` and `untrackable send`: what runs beside the person."""
+"""What runs beside the person: `untrackable answer` and `send`, and `policy` for the limits of all campaigns."""
 
 from __future__ import annotations
 
+import functools
+import math
+import os
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from untrackable import strict_json
+from untrackable.brackets import at_least, at_most
 from untrackable.cli import campaign as campaigns
-from untrackable.cli.campaign_shown import when
-from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.policy import FOLDER, lowered_policy, policy_options
-from untrackable.cli.result_options import JSON
-from untrackable.cli.terminal import echo, print_json
+from untrackable.cli.help_layout import CommandGroup, PlainCommand
+from untrackable.cli.options import GIVEN_FILE, JSON, Decorator, several, when
+from untrackable.cli.terminal import echo, one_line_errors, print_json, tell
+from untrackable.client.policy import LIMITS
 
 if TYPE_CHECKING:
-    from untrackable.client.client import Client, Member, SendTimes
+    from collections.abc import Callable, Iterator, Mapping
+
+    from untrackable.client.client import Member, Offer, SendTimes
+    from untrackable.client.ledger import Ledger, Spent
+    from untrackable.client.policy import Policy
     from untrackable.encodings.encoding import Encoding
     from untrackable.protocol.campaign import Campaign
+
+_HELP = {
+    "eps": "Privacy budget, all campaigns.",
+    "delta": "Probability that eps fails.",
+    "gamma": "How linkable reports may be.",
+    "tracking_delta": "Probability that gamma fails.",
+    "every_round": "Allow answering every round?",
+    "turns_a_year": "Most campaigns answered once.",
+}
+
+
+def _home() -> str:
+    return str(Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "untrackable")
+
+
+FOLDER = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=_home,
+    envvar="UNTRACKABLE_FOLDER",
+    metavar="DIR",
+    show_default="~/.local/share/untrackable",
+    help="Data folder.",
+)
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options for a policy. The command gets them as one mapping, `limits`; what is not given is None."""
+
+    @functools.wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        limits = {name: given.pop(name) for name in (*LIMITS, "relays")}
+        return command(*args, limits={**limits, "relays": limits["relays"] or None}, **given)
+
+    relays = click.option(
+        "--relay", "relays", multiple=True, metavar="URL", show_default="stored", help="Trusted relay; give all."
+    )
+    return several(*map(_limit_option, LIMITS), relays)(collected)
+
+
+def _limit_option(name: str) -> Decorator:
+    option, shown = f"--{name.replace('_', '-')}", f"{LIMITS[name]:g}"
+    if name == "every_round":
+        option, shown = f"{option}/--turns-only", "no"
+    kind = type(LIMITS[name])
+    return click.option(option, type=kind, default=None, show_default=f"stored, or {shown}", help=_HELP[name])
+
+
+def lowered_policy(folder: Path, given: Mapping[str, Any]) -> Policy:
+    """The stored policy with the limits that are given; `PolicyRaised` if these allow more than it."""
+    from untrackable.client.ledger import read_ledger
+
+    stored = read_ledger(folder).policy
+    lowered = changed_policy(stored, given)
+    if stored is not None:
+        lowered.check_not_above(stored)
+    return lowered
+
+
+def changed_policy(stored: Policy | None, given: Mapping[str, Any]) -> Policy:
+    """The stored policy, or else the default one, with what is given in place of its own."""
+    from untrackable.client.policy import Policy
+
+    kept = LIMITS if stored is None else {name: getattr(stored, name) for name in (*LIMITS, "relays")}
+    changes = {name: limit for name, limit in given.items() if limit is not None}
+    return Policy(**{**kept, **changes})
+
+
+@click.group(cls=CommandGroup)
+def policy() -> None:
+    """Show or change a person's limits for all campaigns together.
+
+    The first answer stores the policy in the person's folder. A campaign that would exceed it is refused.
+
+    Example: untrackable policy show
+    """
+
+
+@contextmanager
+def _one_line_errors(folder: Path) -> Iterator[None]:
+    try:
+        with one_line_errors():
+            yield
+    except OSError as error:
+        raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
+
+
+def _print(policy: Policy | None, ledger: Ledger, as_json: bool) -> None:
+    if as_json:
+        told = {} if policy is None else _as_json(policy, ledger)
+        print_json({"policy": None if policy is None else policy.limits(), **told})
+        return
+    if policy is None:
+        click.echo("No policy is stored yet: the first answer stores one.")
+        return
+    every = "allowed" if policy.every_round else "refused, because that gives people away"
+    click.echo("Limits for everything that you ever answer, all campaigns together (upper):")
+    click.echo(f"  private       eps {policy.eps!r}, delta {policy.delta!r}")
+    click.echo(f"  turns         {policy.turns_a_year} campaigns a year that you answer once")
+    click.echo(f"  every round   campaigns in which everybody answers every round are {every}")
+    click.echo(f"  untrackable   gamma {policy.gamma!r}, tracking delta {policy.tracking_delta!r}")
+    click.echo(f"  relays        {', '.join(policy.relays) or 'none, so campaigns that need one are refused'}")
+    for line in (*spent_words(policy, ledger.spent, ledger.turns), *left_words(policy, ledger.spent)):
+        click.echo(line)
+
+
+def _as_json(policy: Policy, ledger: Ledger) -> dict[str, Any]:
+    return {
+        "spent_upper": ledger.spent._asdict(),
+        "left_lower": left(policy, ledger.spent),
+        **turns_json(ledger.turns),
+    }
+
+
+def _offered(folder: Path, file: Path, as_json: bool) -> None:
+    """What a campaign would take of the stored policy, or else of the default one."""
+    from untrackable.client.client import offer
+    from untrackable.client.ledger import read_ledger
+
+    asked = campaigns.read(file)
+    with _one_line_errors(folder):
+        stored = read_ledger(folder).policy
+        limits = changed_policy(stored, {})
+        offered = offer(folder, asked, limits)
+    if as_json:
+        print_json(
+            {
+                "policy": None if stored is None else stored.limits(),
+                "campaign": asked.id,
+                "joined": offered.joined,
+                "accepted": offered.refusal is None,
+                "refusal": offered.refusal,
+                "spent_upper": offered.before.spent._asdict(),
+                "spent_with_it_upper": offered.after.spent._asdict(),
+                "left_with_it_lower": left(limits, offered.after.spent),
+                **turns_json(offered.after.turns),
+            }
+        )
+        return
+    if stored is None:
+        echo("No policy is stored yet, so this is about the default one.")
+    for line in offer_words(limits, offered):
+        echo(line)
+
+
+@policy.command()
+@FOLDER
+@click.option("--campaign", "file", type=GIVEN_FILE, metavar="FILE", help="Say what this campaign would take.")
+@JSON
+def show(folder: Path, file: Path | None, as_json: bool) -> None:
+    """Show the policy that is stored in a folder, and what is spent.
+
+    It also says what is left for a further campaign, and how well several answers together give you away. With
+    --campaign, it says what that campaign would take, and whether it would be accepted. Nothing is joined.
+
+    Example: untrackable policy show
+             untrackable policy show --campaign campaign.json
+    """
+    from untrackable.client.ledger import read_ledger
+
+    if file is not None:
+        _offered(folder, file, as_json)
+        return
+    with _one_line_errors(folder):
+        ledger = read_ledger(folder)
+    _print(ledger.policy, ledger, as_json)
+
+
+@policy.command("set")
+@policy_options
+@click.option("--no-relay", is_flag=True, help="Trust no relay any more.")
+@FOLDER
+@JSON
+def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) -> None:
+    """Change the policy of a folder. Only this can raise it.
+
+    The new limits apply to campaigns that are answered from now on. What was spent stays spent, and campaigns that
+    were joined continue. Limits that are not given stay as they are.
+
+    Some campaigns are answered through a relay only: --relay names those that you trust not to work with the
+    collector, in place of the ones before. Campaigns in which everybody answers every round are refused unless you
+    give --every-round: somebody who sees two places notices who is never at both.
+
+    Example: untrackable policy set --eps 2
+    """
+    from untrackable.client.ledger import read_ledger, store_policy
+
+    if no_relay and limits["relays"]:
+        raise click.UsageError("give --relay or --no-relay, not both")
+    with _one_line_errors(folder):
+        changed = changed_policy(read_ledger(folder).policy, {**limits, **({"relays": ()} if no_relay else {})})
+        store_policy(folder, changed)
+        ledger = read_ledger(folder)
+    _print(changed, ledger, as_json)
+
 
 _LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
 """Seconds until `--stay` looks again: at all campaigns, and at one that failed."""
@@ -35,11 +239,9 @@ _CLOCK_CHECK = 20.0
 
 
 @click.command(cls=PlainCommand)
-@click.argument("file", metavar="CAMPAIGN", type=campaigns.FILE)
+@click.argument("file", metavar="CAMPAIGN", type=GIVEN_FILE)
 @click.option("--pin", "pins", multiple=True, metavar="SHA256", help="Trust this campaign id or directory digest.")
-@click.option(
-    "--directory", type=campaigns.FILE, metavar="FILE", help="Directory with the campaign; pin its digest."
-)
+@click.option("--directory", type=GIVEN_FILE, metavar="FILE", help="Directory with the campaign; pin its digest.")
 @policy_options
 @click.option("--used", is_flag=True, help="Note a use today, for a question about days of use.")
 @click.option("--used-before", is_flag=True, help="With the first --used: it was used before.")
@@ -85,13 +287,12 @@ def answer(
              untrackable answer campaign.json --pin 4f1d… \
                  --relay https://relay.example/gateways/collect < my-answer.txt
     """
-    from untrackable.client.client import Client, Member
-    from untrackable.errors import UntrackableError
+    from untrackable.client.client import Client, Member, offer
 
     if used_before and not used:
         raise click.UsageError("--used-before goes with --used")
     asked = campaigns.read(file)
-    try:
+    with _one_line_errors(folder):
         if leave:
             member = Member(asked, folder, clock=time.time)
             member.leave()
@@ -103,17 +304,11 @@ def answer(
             if used:
                 client.used(newcomer=not used_before)
             else:
-                client.answer(_value(asked, client))
+                client.answer(_value(asked, policy, lambda: offer(folder, asked, policy, clock=time.time)))
         # Nobody is told when a turn is, or whether it is over.
         due = member.due() if asked.turns is None else None
-    except (UntrackableError, ValueError, TypeError) as error:
-        raise click.ClickException(str(error)) from None
-    except OSError as error:
-        raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
-    if as_json:
-        print_json({"campaign": asked.id, "next_report": due})
-    else:
-        click.echo("left; no report will be sent" if leave else _answered(asked, due))
+    told = "left; no report will be sent" if leave else _answered(asked, due)
+    tell(as_json, {"campaign": asked.id, "next_report": due}, told)
 
 
 @click.command(cls=PlainCommand)
@@ -138,20 +333,15 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     from untrackable.client.client import SendTimes, members
     from untrackable.client.ledger import read_ledger
     from untrackable.client.sending import Address, Outcome
-    from untrackable.errors import UntrackableError
 
     wrong, first, times = False, True, SendTimes(time.time) if stay else None
     while True:
-        try:
+        with _one_line_errors(folder):
             Address.of(server, "0" * 64).reached_by()  # a bad address is bad for every campaign
             living = members(folder, clock=time.time)
             results = [_send_one(member, server, times) for member in living]
             secret = {member.campaign.id for member in living if member.campaign.turns is not None}
             answered = bool(read_ledger(folder).accounts)
-        except (UntrackableError, ValueError) as error:
-            raise click.ClickException(str(error)) from None
-        except OSError as error:
-            raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
         told = [result for result in results if first or result["outcome"] != Outcome.NOTHING]
         if first or told:
@@ -233,7 +423,7 @@ def _answered(asked: Campaign, due: float | None) -> str:
 
 def _whole_pins(known: list[str], pins: tuple[str, ...]) -> tuple[str, ...]:
     """The pins; those that are the beginning of the campaign's id, or of the directory's digest, made whole."""
-    found = []
+    whole_pins = []
     for pin in pins:
         if len(pin) < _SHORTEST_PIN:
             raise ValueError(f"--pin needs the first {_SHORTEST_PIN} digits of an id, or more, not {len(pin)}")
@@ -242,15 +432,15 @@ def _whole_pins(known: list[str], pins: tuple[str, ...]) -> tuple[str, ...]:
             raise ValueError(f"--pin {pin} is not the beginning of this campaign's id, which is {known[0]}")
         if whole is not None and len(pin) < _SAFE_PIN:
             echo(
-                f"Warning: whoever wrote this campaign could have made its id begin with {pin}. Compare all of it "
+                f"Warning: the author of this campaign could have made its id begin with {pin}. Compare all of it "
                 f"if you can: {whole}",
                 err=True,
             )
-        found.append(whole or pin)
-    return tuple(found)
+        whole_pins.append(whole or pin)
+    return tuple(whole_pins)
 
 
-def _value(asked: Campaign, client: Client) -> Any:
+def _value(asked: Campaign, policy: Policy, offered: Callable[[], Offer]) -> Any:
     """The answer, from a prompt that does not show it or from the first line of standard input."""
     from untrackable.encodings.text_values import from_text
 
@@ -261,20 +451,20 @@ def _value(asked: Campaign, client: Client) -> Any:
             raise ValueError(f"an answer must have at most {_LONGEST_ANSWER:,} characters; the given one has more")
         return from_text(asked.answers, line.rstrip("\r\n"))
     _show_promise(asked)
-    _show_cost(client)
-    echo(asked.question, err=True)
+    for line in (*offer_words(policy, offered()), "", asked.question):
+        echo(line, err=True)
     menu = _menu(asked.answers)
     if not menu:
         echo(asked.answers.describe(), err=True)
     for number, name in enumerate(menu, start=1):
         echo(f"  {number:>2}  {name}", err=True)
-    for left in reversed(range(_TRIES)):
+    for more in reversed(range(_TRIES)):
         text = click.prompt(_prompt(asked.answers, menu), hide_input=True, err=True)
         try:
             value = _typed(asked.answers, menu, text)
             asked.answers.encode(value)
         except (ValueError, TypeError) as error:
-            if not left:
+            if not more:
                 raise
             echo(f"{error}. Try again; nothing was stored.", err=True)
         else:
@@ -284,28 +474,16 @@ def _value(asked: Campaign, client: Client) -> Any:
 
 def _show_promise(asked: Campaign) -> None:
     """What is asked and what is promised, before anything is typed."""
-    from untrackable import strict_json
-    from untrackable.display.campaign_words import guarantee_words
+    from untrackable.display.campaign import guarantee_words
 
     echo("What is promised (this device recomputes eps, and refuses what does not hold):", err=True)
     for sentence in guarantee_words(asked, strict_json.write({})):
         echo(f"  - {sentence}", err=True)
 
 
-def _show_cost(client: Client) -> None:
-    """What it would take of the budget, before anything is typed."""
-    from untrackable.cli.budget_words import offer_words
-
-    for line in offer_words(client.policy, client.offer()):
-        echo(line, err=True)
-    echo("", err=True)
-
-
 def _menu(encoding: Encoding) -> list[str]:
     """The answers of a short list; none if they are not listed, or if a number could mean two of them."""
-    from untrackable.encodings.bit import Bit
-    from untrackable.encodings.categories import Categories
-    from untrackable.encodings.choices import Choices
+    from untrackable.encodings.encoding import Bit, Categories, Choices
 
     if isinstance(encoding, Choices):
         names = list(encoding.names)
@@ -318,7 +496,7 @@ def _menu(encoding: Encoding) -> list[str]:
 
 def _prompt(encoding: Encoding, menu: list[str]) -> str:
     """How to write an answer."""
-    from untrackable.encodings.choices import Choices
+    from untrackable.encodings.encoding import Choices
     from untrackable.encodings.record import Record
 
     if isinstance(encoding, Choices):
@@ -330,7 +508,7 @@ def _prompt(encoding: Encoding, menu: list[str]) -> str:
 
 def _typed(encoding: Encoding, menu: list[str], text: str) -> Any:
     """The answer that was typed, in which numbers stand for lines of the menu."""
-    from untrackable.encodings.choices import Choices
+    from untrackable.encodings.encoding import Choices
     from untrackable.encodings.text_values import from_text
 
     def name(part: str) -> str:
@@ -340,3 +518,92 @@ def _typed(encoding: Encoding, menu: list[str], text: str) -> Any:
     if isinstance(encoding, Choices):
         return [] if text.strip() == "-" else [name(part) for part in from_text(encoding, text)]
     return from_text(encoding, name(text))
+
+
+def spent_words(policy: Policy, spent: Spent, turns: int) -> list[str]:
+    """What all campaigns spend, beside the limits."""
+    return [
+        "Spent by all campaigns that were answered here (upper; nothing is ever given back):",
+        f"  private       {_of(spent, policy)}",
+        *_meaning(spent),
+        f"  turns         {turns_words(turns)}",
+    ]
+
+
+def _of(spent: Spent, policy: Policy) -> str:
+    return f"eps {at_most(spent.eps, 3)} of {policy.eps:g}, delta {at_most(spent.delta, 3)} of {policy.delta:g}"
+
+
+def _meaning(spent: Spent) -> list[str]:
+    """What somebody learns who knows which reports are whose, if anything is spent."""
+    if not 0 < spent.eps < 700:
+        return []
+    factor = at_most(math.nextafter(math.exp(spent.eps), math.inf), 3)
+    never = f", except with probability {at_most(spent.delta, 3)}" if spent.delta else ""
+    return [
+        "  in words      all that you send, together, changes the odds between any two answers by a factor of at "
+        f"most {factor}{never}"
+    ]
+
+
+def turns_words(turns: int) -> str:
+    """How many campaigns were answered once, and how well these together give a person away."""
+    if turns == 0:
+        return "none taken"
+    if turns == 1:
+        return (
+            "1 taken. Somebody who sees two places, such as a home and an office, finds you among N people with "
+            "probability at most 2 in N (upper)"
+        )
+    from untrackable.theory.turns import several_turns_lower
+
+    times = several_turns_lower(turns, overlapping=False)
+    return (
+        f"{turns} taken, one after the other. Somebody who sees two places, such as a home and an office, finds "
+        f"you among N people with probability {times} in N by the strongest "
+        "attack that is known (lower; no upper bound is known for several turns)"
+    )
+
+
+def turns_json(turns: int) -> dict[str, Any]:
+    """The turns taken, and N times the probability of being found among N people."""
+    from untrackable.theory.turns import several_turns_lower
+
+    return {
+        "turns": turns,
+        "found_in_n_lower": several_turns_lower(turns, overlapping=False),
+        "found_in_n_upper": 1 << turns if turns < 2 else None,
+    }
+
+
+def left(policy: Policy, spent: Spent) -> dict[str, float]:
+    """What a further campaign may have (lower)."""
+    return {name: max(0.0, getattr(policy, name) - getattr(spent, name)) for name in ("eps", "delta")}
+
+
+def left_words(policy: Policy, spent: Spent) -> list[str]:
+    """What a further campaign may have."""
+    rest = left(policy, spent)
+    if rest["eps"] == 0:
+        return ["No eps is left for a further campaign."]
+    return [
+        f"Left for a further campaign: eps {at_least(rest['eps'], 3)} and delta {at_least(rest['delta'], 3)} "
+        "(lower). The other limits hold, too."
+    ]
+
+
+def offer_words(policy: Policy, offer: Offer) -> list[str]:
+    """What an offered campaign would take, and whether it would be accepted."""
+    if offer.joined:
+        return ["You answered this campaign already, so it is counted in what is spent. It takes nothing more."]
+    before, after = offer.before.spent, offer.after.spent
+    told = [
+        "With this campaign, all campaigns together would spend (upper):",
+        f"  private       {_of(after, policy)}; without it eps {at_most(before.eps, 3)}",
+        *_meaning(after),
+    ]
+    if offer.after.turns > offer.before.turns:
+        told.append(f"  turns         {turns_words(offer.after.turns)}")
+    if offer.refusal is not None:
+        return [*told, f"It would be refused: {offer.refusal}"]
+    return [*told, "It would be accepted.", *left_words(policy, after)]

@@ -1,4 +1,7 @@
-"""`untrackable audit`: how well do a mechanism's reports identify a person?"""
+"""`untrackable audit`: how well do a mechanism's reports identify a person?
+
+`untrackable compare`: all mechanisms at the same everlasting privacy.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.checks import MOST_ROUNDS
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.mechanism_options import PRESET
-from untrackable.cli.progress_display import progress
-from untrackable.cli.remaining_time import Seconds
-from untrackable.cli.result_options import ResultOutput, result_options
-from untrackable.cli.terminal import one_line_errors, print_json
-from untrackable.cli.typed_numbers import Count
+from untrackable.cli.options import HELD_REPORTS, PRESET, SEED, Count, ResultOutput, result_options
+from untrackable.cli.terminal import Seconds, one_line_errors, print_json, progress
 
 if TYPE_CHECKING:
-    from untrackable.auditing.mechanism_audit import Audit
-    from untrackable.auditing.turns_audit import TurnsAudit
+    from untrackable.auditing.audit import Audit, TurnsAudit
+
+
+_DELTA = click.option("--delta", type=float, default=1e-6, help="Probability that eps or gamma fails.")
+_PEOPLE = click.option(
+    "--people", "--users", "people", type=Count(low=1), default=100_000, help="People who take part."
+)
+_CROWD = click.option("--crowd", type=Count(low=2), default=1000, help="Size of the crowd to hide in.")
 
 
 @click.command(cls=PlainCommand)
 @click.argument("mechanism", required=False)
 @click.argument("parameters", nargs=-1)
 @PRESET
-@click.option(
-    "--reports",
-    type=click.IntRange(2, MOST_ROUNDS),
-    show_default="20, or all",
-    help="Reports that the observer holds.",
-)
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability that eps or gamma fails.")
-@click.option(
-    "--people",
-    "--users",
-    "people",
-    type=Count(low=1),
-    default=100_000,
-    show_default=True,
-    help="People who take part.",
-)
-@click.option("--crowd", type=Count(low=2), default=1000, show_default=True, help="Size of the crowd to hide in.")
+@click.option("--reports", type=HELD_REPORTS, show_default="20, or all", help="Reports that the observer holds.")
+@_DELTA
+@_PEOPLE
+@_CROWD
 @click.option("--distribution", metavar="W,…", help="Also attack people with values of these weights.")
-@click.option(
-    "--rounds",
-    type=click.IntRange(2, MOST_ROUNDS),
-    show_default="as --reports",
-    help="Rounds of the campaign.",
-)
+@click.option("--rounds", type=HELD_REPORTS, show_default="as --reports", help="Rounds of the campaign.")
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Random seed of the simulations."
-)
+@click.option("--seed", type=SEED, default=1, help="Random seed of the simulations.")
 @result_options("export", "plot", "html")
 @click.option("--list", "listing", is_flag=True, help="List the mechanisms, their parameters and presets.")
 def audit(
@@ -83,14 +67,11 @@ def audit(
         _list(output.as_json)
         return
     with one_line_errors():
-        from untrackable.auditing.mechanism_audit import REPORTS, held_reports
-        from untrackable.auditing.mechanism_audit import audit as examine
-        from untrackable.auditing.turns_audit import audit_turns
+        from untrackable.auditing.audit import REPORTS, audit_turns, held_reports
+        from untrackable.auditing.audit import audit as examine
         from untrackable.cli.mechanism_argument import campaign_in, resolve
-        from untrackable.display import audit_words
-        from untrackable.display.notebook_columns import columns_of
-        from untrackable.display.numbers import as_dict
-        from untrackable.mechanisms.demands import Budget
+        from untrackable.display.view import charts_of, view_of
+        from untrackable.settings.demands import Budget
 
         asked = campaign_in(mechanism)
         if asked is not None:
@@ -118,8 +99,8 @@ def audit(
                 )
 
     def page() -> str:
-        from untrackable.auditing.turns_audit import TurnsAudit
-        from untrackable.display.audit_page import audit_page
+        from untrackable.auditing.audit import TurnsAudit
+        from untrackable.display.page import audit_page
 
         said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
         said |= {} if isinstance(found, TurnsAudit) else {"rounds": found.rounds}
@@ -127,17 +108,15 @@ def audit(
         return audit_page(found, examined, mechanism, again)
 
     output.give(
-        words=lambda: _print(found),
-        data=lambda: {"verdict": audit_words.verdict(found), **as_dict(found)},
-        columns=lambda: columns_of(found),
-        draw=lambda path: found.plot(path, force=True),
+        view_of(found),
+        charts=lambda: charts_of(found),
         page=page,
     )
 
 
 def _steps(mechanism: Any, reports: int, crowd: int, *, attack: bool) -> dict[str, float]:
     """The steps of an audit with their sizes. What is simulated is tried with few people first."""
-    from untrackable.auditing.attack_trial import attack_seconds
+    from untrackable.auditing.audit import attack_seconds
     from untrackable.mechanisms.interface import Mechanism
 
     if not attack or not isinstance(mechanism, Mechanism):
@@ -156,13 +135,18 @@ def _command(
 ) -> list[str]:
     """The command that makes the page again."""
     named = ["--preset", preset] if preset else []
-    options = [text for name, value in asked.items() for text in (f"--{name}", str(value))]
+    options = _typed(asked)
     options += ["--distribution", distribution] if distribution else []
     return ["audit", mechanism, *parameters, *named, *options, *(["--no-attack"] if no_attack else [])]
 
 
+def _typed(options: dict[str, Any]) -> list[str]:
+    """Options as people type them."""
+    return [text for name, value in options.items() for text in (f"--{name}", str(value).removesuffix(".0"))]
+
+
 def _list(as_json: bool) -> None:
-    from untrackable.mechanisms.catalogue import CATALOGUE
+    from untrackable.settings.catalogue import CATALOGUE
 
     if as_json:
         print_json(
@@ -186,33 +170,39 @@ def _list(as_json: bool) -> None:
         console.print(f"[bold]{entry.name:19}[/bold] {takes}{presets}")
 
 
-def _print(found: Audit | TurnsAudit) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+@click.command(cls=PlainCommand)
+@click.option("--eps", type=float, default=2.0, help="Privacy of all reports ever sent.")
+@_DELTA
+@click.option("--values", type=click.IntRange(2, 4096), default=16, help="Number of possible answers.")
+@click.option("--reports", type=HELD_REPORTS, default=20, help="Rounds, which the observer sees.")
+@_PEOPLE
+@_CROWD
+@result_options("export", "plot", "html")
+def compare(output: ResultOutput, **asked: Any) -> None:
+    """Compare all mechanisms at the same level of privacy.
 
-    from untrackable.display import audit_words
+    Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
+    the hardest to follow first, with the error of their estimates. The first row is one turn: each person answers
+    once, in a secret round. People who answer every round are recognised by that alone, whatever the mechanism.
 
-    console = Console(highlight=False)
-    first, *others = audit_words.verdict(found)
-    console.print(f"\n[bold]{first}[/bold]")
-    for sentence in others:
-        console.print(sentence)
-    console.print()
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column(found.mechanism, overflow="fold", ratio=3)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("is", no_wrap=True)
-    if console.width >= 110:
-        table.add_column("")
-    columns = len(table.columns)
-    heading = ""
-    for line in audit_words.lines(found):
-        if line.heading != heading:
-            heading = line.heading
-            blank: list[Any] = [f"[bold]{heading}[/bold]", *[""] * (columns - 1)]
-            table.add_row(*blank)
-        table.add_row(*(f"  {line.what}", line.number, line.certainty, f"[dim]{line.meaning}[/dim]")[:columns])
-    console.print(table)
-    for what, why in found.missing.items():
-        console.print(f"[dim]{what}: {why}[/dim]")
+    Example: untrackable compare --eps 1 --reports 30 --html compare.html
+             untrackable compare --values 2 --eps 8 --reports 12
+    """
+    with one_line_errors():
+        from untrackable.auditing.comparison import compare as rank
+        from untrackable.display.view import charts_of, view_of
+
+        with progress() as show:
+            found = rank(**asked, progress=lambda what, done: show("comparing", done))
+
+    def page() -> str:
+        from untrackable.display.page import comparison_page
+
+        names = ("eps", "delta", "values", "reports", "people", "crowd")
+        return comparison_page(found, ["compare", *_typed({name: asked[name] for name in names})])
+
+    output.give(
+        view_of(found),
+        charts=lambda: charts_of(found),
+        page=page,
+    )

@@ -1,45 +1,61 @@
-"""`untrackable campaign`: make, show, verify and list campaigns."""
+"""`untrackable campaign`: make, show, verify and list campaigns.
+
+A new campaign is made of a plan, or of options: one answer from each person, or every round for research.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import time
+from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable import strict_json
-from untrackable.cli.answer_options import NO_ANSWERS, encoding_of
-from untrackable.cli.bucket_options import bucket_options
-from untrackable.cli.campaign_crowd import check_relay, crowd_options, gateway_of
-from untrackable.cli.campaign_drafts import (
-    TURNS_OPTIONS,
-    every_round_draft,
-    planned_draft,
-    planned_people,
-    turns_draft,
-)
-from untrackable.cli.campaign_shown import show_campaign, verified_lines, when
-from untrackable.cli.campaign_times import first_moment, round_length
-from untrackable.cli.file_kinds import wrong_kind
 from untrackable.cli.help_layout import CommandGroup
-from untrackable.cli.ready_option import ready_option, ready_question
-from untrackable.cli.result_options import JSON
-from untrackable.cli.terminal import echo, one_line_errors, print_json, write_page
-from untrackable.cli.typed_numbers import Amount, Count
+from untrackable.cli.options import (
+    FILE,
+    GIVEN_FILE,
+    JSON,
+    NO_ANSWERS,
+    bucket_options,
+    encoding_of,
+    first_moment,
+    goal_option,
+    goal_options,
+    option_of,
+    ready_option,
+    ready_question,
+    round_length,
+    show_campaign,
+    verified_lines,
+    was_given,
+    when,
+    words_of,
+)
+from untrackable.cli.terminal import echo, one_line_errors, print_json, read_json, readable, write_page, wrong_kind
+from untrackable.errors import UntrackableError
+from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from untrackable.display.campaign_accuracy import CampaignAccuracy
     from untrackable.encodings.encoding import Encoding
-    from untrackable.protocol.campaign import Campaign
-    from untrackable.protocol.campaign_draft import CampaignDraft
+    from untrackable.mechanisms.interface import Mechanism
+    from untrackable.protocol.campaign import Campaign, CampaignDraft, CrowdGuarantee, Directory, Gateway
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+CROWD_OPTIONS = ("relay", "margin", "crowd_delta")
+"""The options that say what a crowd hides. The keys of the gateway are not among them: a plan does not set them."""
+TURNS_OPTIONS = ("share", "wipes", "want", "looks")
+"""The options of campaigns in which each person answers once."""
+EVERY_ROUND_OPTIONS = ("mechanism", "delta", "gamma", "tracking_delta", "values")
+"""The options of campaigns in which everybody answers every round."""
 _PEOPLE = 10_000
 """The people that are assumed to take part, if nobody says how many."""
-MOST_PEOPLE = 10**12
-"""The most people that may be given."""
 
 
 @click.group(cls=CommandGroup)
@@ -54,57 +70,29 @@ def campaign() -> None:
 
 
 @campaign.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @click.option("--question", help="The question, on one line.")
 @ready_option
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
 @click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
-@click.option("--categories", "listed", type=FILE, metavar="FILE", help="The possible answers, one per line.")
+@click.option("--categories", "listed", type=GIVEN_FILE, metavar="FILE", help="The possible answers, one per line.")
 @bucket_options("encoding_json")
 @click.option("--encoding", "encoding_json", metavar="JSON|FILE", help="Any other kind of answer, as JSON.")
-@click.option(
-    "--plan",
-    "planned",
-    metavar="JSON|FILE",
-    help="Use what `untrackable plan --json` printed.",
-)
-@click.option("--rounds", type=Count(), help="In how many rounds answers come in.")
-@click.option(
-    "--every", default="1d", show_default=True, metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w."
-)
-@click.option(
-    "--first",
-    metavar="WHEN",
-    show_default="next midnight",
-    help="Start: 2027-01-31T12:00 UTC.",
-)
-@click.option(
-    "--eps", type=Amount(), default=1.0, show_default=True, help="Privacy of all that a person ever sends."
-)
-@click.option("--people", type=Count(), show_default=f"{_PEOPLE:,}", help="People who take part.")
-@click.option(
-    "--want",
-    type=click.Choice(["frequencies", "quantiles", "mean"]),
-    default="frequencies",
-    metavar="WHAT",
-    help="Publish frequencies, quantiles or mean.",
-)
-@click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
-@click.option("--wipes", type=int, default=0, show_default=True, help="Wipes of storage to allow for.")
-@crowd_options
-@click.option("--looks", type=Count(), default=1, show_default=True, help="Rounds that one report is about.")
+@click.option("--plan", "planned", metavar="JSON|FILE", help="Use what `untrackable plan --json` printed.")
+@goal_option("rounds")
+@click.option("--every", default="1d", metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w.")
+@click.option("--first", metavar="WHEN", show_default="next midnight", help="Start: 2027-01-31T12:00 UTC.")
+@goal_option("eps", default=1.0, show_default=True)
+@goal_option("people", show_default=f"{_PEOPLE:,}")
+@goal_options("want", "share", "wipes", *CROWD_OPTIONS)
+@click.option("--gateway", "keys", type=GIVEN_FILE, metavar="FILE", help="Public keys (`gateway show --json`).")
+@goal_option("looks", default=1, show_default=True)
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
 @click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Chance that eps fails.")
-@click.option("--gamma", type=float, default=0.0, show_default=True, help="How linkable reports may be.")
-@click.option("--tracking-delta", type=float, default=0.0, show_default=True, help="Chance that gamma fails.")
-@click.option(
-    "--values",
-    type=click.Choice(["fixed", "any"]),
-    default="any",
-    show_default=True,
-    help="May answers change?",
-)
+@click.option("--delta", type=float, default=1e-6, help="Chance that eps fails.")
+@click.option("--gamma", type=float, default=0.0, help="How linkable reports may be.")
+@click.option("--tracking-delta", type=float, default=0.0, help="Chance that gamma fails.")
+@click.option("--values", type=click.Choice(["fixed", "any"]), default="any", help="May answers change?")
 @JSON
 def new(
     file: Path,
@@ -159,7 +147,7 @@ def new(
     if file.exists():
         raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")
     with one_line_errors():
-        from untrackable.accounting.check import verify as verdict_of
+        from untrackable.accounting.check import make_campaign
 
         question, encoding = ready_question(
             question, ready, encoding_of(categories, choices, listed, encoding_json)
@@ -170,19 +158,19 @@ def new(
         elif encoding is None:
             raise ValueError(NO_ANSWERS)
         else:
-            draft = _draft(encoding, people=people, keys=keys, **demands)
-        relied = draft.guarantee.crowd
-        made = draft.campaign(
+            try:
+                draft = _draft(encoding, people=people, keys=keys, **demands)
+            except GoalError as error:
+                raise ValueError(error.worded(option_of)) from None
+        made, verdict = make_campaign(
+            draft,
             question=question,
             first_round=first_moment(first),
             round_seconds=round_length(every),
-            gateway=gateway_of(keys, needed=relied is not None),
+            gateway=gateway_of(keys, needed=draft.guarantee.crowd is not None),
         )
-        if (end := made.first_round + made.round_seconds) <= time.time():
+        if (end := made.begins(2)) <= time.time():
             raise ValueError(f"the first round ended at {when(end)}; give a later --first")
-        verdict = verdict_of(made)
-        if not verdict.holds:
-            raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")
         accurate = _accuracy(made, people)
     write_page(file, made.to_bytes().decode())
     told = {} if accurate is None else {"accuracy": dataclasses.asdict(accurate)}
@@ -197,6 +185,99 @@ def new(
             echo(f"             {spread}")
 
 
+@campaign.command()
+@click.argument("file", type=GIVEN_FILE)
+@JSON
+def show(file: Path, as_json: bool) -> None:
+    """Show what a campaign asks, when, and what it guarantees.
+
+    Example: untrackable campaign show campaign.json
+    """
+    show_campaign(read(file), as_json)
+
+
+@campaign.command()
+@click.argument("file", type=GIVEN_FILE)
+@JSON
+def verify(file: Path, as_json: bool) -> None:
+    """Check that a campaign keeps the privacy it declares.
+
+    Recomputes the guarantee. Exits with 1 if the campaign declares more privacy than it keeps.
+
+    Example: untrackable campaign verify campaign.json
+    """
+    asked = read(file)
+    from untrackable.accounting.check import verify as verdict_of
+
+    verdict = verdict_of(asked)
+    if as_json:
+        problems = list(verdict.problems)
+        print_json({"id": asked.id, "holds": verdict.holds, "problems": problems, **verdict.to_json()})
+    else:
+        echo(f"campaign {asked.id}")
+        for line in verified_lines(asked, verdict):
+            echo(f"  {line}")
+        for problem in verdict.problems:
+            echo(f"  wrong: {problem}")
+        echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
+    if not verdict.holds:
+        raise click.exceptions.Exit(1)
+
+
+@campaign.command()
+@click.argument("file", type=FILE)
+@click.argument("campaigns", nargs=-1, type=GIVEN_FILE)
+@JSON
+def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
+    """Add campaigns to a directory file and print its digest.
+
+    Clients that pin the digest accept every campaign in the directory.
+
+    Example: untrackable campaign directory directory.json campaign.json
+    """
+    from untrackable.protocol.campaign import Directory
+
+    listed = read_directory(file) if file.exists() else Directory(())
+    extended = listed.with_ids(read(path).id for path in campaigns)
+    if extended != listed or not file.exists():
+        write_page(file, extended.to_bytes().decode())
+    if as_json:
+        print_json({"digest": extended.digest, "campaigns": list(extended.ids)})
+        return
+    echo(f"directory {extended.digest}")
+    for name in extended.ids:
+        echo(f"  {name}")
+
+
+def read(file: Path) -> Campaign:
+    """The campaign in a file. If it is malformed, one line says why."""
+    from untrackable.protocol.campaign import Campaign
+
+    with _one_line_errors(file, "campaign"):
+        return Campaign.from_bytes(strict_json.small_file(file))
+
+
+def read_directory(file: Path) -> Directory:
+    """The directory in a file."""
+    from untrackable.protocol.campaign import Directory
+
+    with _one_line_errors(file, ""):
+        return Directory.from_bytes(strict_json.small_file(file))
+
+
+@contextmanager
+def _one_line_errors(file: Path, kind: str) -> Iterator[None]:
+    """Say in one line why a document cannot be read. If the file is of another kind than this one, it says so."""
+    from untrackable.errors import CampaignError
+
+    try:
+        with readable(file):
+            yield
+    except CampaignError as error:
+        wrong = wrong_kind(file, kind) if kind else None
+        raise click.ClickException(wrong or f"{file}: {error}") from None
+
+
 def _draft(
     encoding: Encoding,
     *,
@@ -206,15 +287,15 @@ def _draft(
     rounds: int | None,
     eps: float,
     relay: bool,
-    margin: float,
+    margin: str,
     crowd_delta: float,
     **others: Any,
 ) -> CampaignDraft:
     """The campaign that the options ask for, of one kind or the other."""
     if rounds is None:
         raise ValueError("give --rounds, or a --plan that says how many")
-    if people is not None and not 1 <= people <= MOST_PEOPLE:
-        raise ValueError(f"--people must be between 1 and {MOST_PEOPLE:,}, got {people:,}")
+    if people is not None:
+        GOALS["people"].checked(people)
     check_relay(relay, people)
     gateway_of(keys, needed=relay)
     alone = {name: others.pop(name) for name in TURNS_OPTIONS}
@@ -233,99 +314,198 @@ def _draft(
     return every_round_draft(encoding, others.pop("mechanism"), rounds=rounds, eps=eps, crowd=crowd, **others)
 
 
+def given_options(names: tuple[str, ...]) -> list[str]:
+    """Those of these options that somebody gave."""
+    return [option_of(name) for name in names if was_given(name)]
+
+
+def turns_draft(encoding: Encoding, *, people: int, rounds: int, eps: float, **demands: Any) -> CampaignDraft:
+    """A campaign in which each person answers once, with the report of the smallest error for the question."""
+    if said := given_options(EVERY_ROUND_OPTIONS):
+        raise ValueError(
+            f"{said[0]} is for --every-round. If each person answers once, delta is 0, and the report is chosen "
+            "for the question"
+        )
+    from untrackable.encodings.encoding import Presence
+    from untrackable.encodings.record import Path
+    from untrackable.planning.forecast import best_look
+    from untrackable.planning.goals import Goals
+    from untrackable.protocol.campaign import CampaignDraft, Guarantee
+
+    if isinstance(encoding, Presence):
+        return _counting_people(encoding, rounds, demands)
+    if isinstance(encoding, Path):
+        if given_options(("looks",)):
+            raise ValueError("--looks is for the encoding of one answer; this one says its looks itself")
+        demands["looks"] = encoding.looks
+        encoding = encoding.of
+    goals = Goals(people=people, encoding=encoding, rounds=rounds, eps=eps, **demands)
+    made, turns = best_look(goals)[1].mechanism, goals.turns
+    looks = goals.looks or 1
+    crowd = None
+    if goals.relay:
+        crowd = _crowd(made, turns.wipes + 1, (people, goals.margin, goals.crowd_delta), turns.chance)
+    return CampaignDraft(
+        encoding=encoding if looks == 1 else Path(of=encoding, looks=looks),
+        mechanism=made,
+        rounds=turns.rounds,
+        guarantee=Guarantee(eps=eps, crowd=crowd),
+        turns=turns,
+    )
+
+
+def _counting_people(encoding: Encoding, rounds: int, demands: dict[str, Any]) -> CampaignDraft:
+    """A campaign that asks nothing. A report has no content, so there is nothing to protect: eps is 0."""
+    from untrackable.mechanisms.local import Fresh, Present
+    from untrackable.protocol.campaign import CampaignDraft, Guarantee
+    from untrackable.theory.turns import Turns
+
+    if said := given_options(("eps", "relay", "want", "looks")):
+        raise ValueError(f"{said[0]} has no meaning here: reports have no content, so there is nothing to protect")
+    turns = Turns(rounds=rounds, share=demands["share"], wipes=demands["wipes"])
+    return CampaignDraft(
+        encoding=encoding, mechanism=Fresh(Present()), rounds=rounds, guarantee=Guarantee(eps=0.0), turns=turns
+    )
+
+
+def every_round_draft(
+    encoding: Encoding,
+    mechanism: str | None,
+    *,
+    rounds: int,
+    eps: float,
+    delta: float,
+    values: Any,
+    gamma: float,
+    tracking_delta: float,
+    crowd: tuple[int, Any, float] | None,
+) -> CampaignDraft:
+    """A campaign in which everybody answers every round. With a relay, `crowd` is people, margin and delta."""
+    if said := given_options(TURNS_OPTIONS):
+        raise ValueError(f"{said[0]} is for campaigns in which each person answers once; leave out --every-round")
+    from untrackable.protocol.campaign import CampaignDraft, Guarantee
+
+    made = _mechanism(mechanism, encoding, rounds, eps, delta)
+    declared = Guarantee(
+        eps=eps,
+        delta=delta,
+        values=values,
+        gamma=gamma,
+        tracking_delta=tracking_delta,
+        crowd=None if crowd is None else _crowd(made, rounds, crowd),
+    )
+    return CampaignDraft(encoding=encoding, mechanism=made, rounds=rounds, guarantee=declared)
+
+
+def _crowd(
+    mechanism: Mechanism, sent: int, hidden: tuple[int, Any, float], chance: Fraction = Fraction(1)
+) -> CrowdGuarantee:
+    """What a relay adds for somebody who sends this many reports, among people who answer a round by chance.
+
+    `hidden` is the number of people, the share of them that may be missing, and delta.
+    """
+    from untrackable.planning.forecast import fewest_reports
+    from untrackable.planning.goals import rounded_up
+    from untrackable.protocol.campaign import CrowdGuarantee, check_crowd
+    from untrackable.theory.crowd import LARGEST_CROWD, checked_margin
+
+    people, margin, delta = hidden
+    reports = min(LARGEST_CROWD, fewest_reports(people, chance * (1 - checked_margin(margin))))
+    if reports < 2:
+        raise ValueError(f"--people {people:,} is too few: more than one round in a hundred would have no crowd")
+    check_crowd(CrowdGuarantee(eps=1.0, delta=delta, reports=reports), mechanism, sent)
+    eps = mechanism.crowd(people=reports, reports=sent).gamma(delta).upper
+    return CrowdGuarantee(eps=rounded_up(eps, 3), delta=delta, reports=reports)
+
+
+def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, delta: float) -> Mechanism:
+    """The mechanism that is given, or a deck that spends the budget."""
+    from untrackable.cli.mechanism_argument import resolve
+    from untrackable.settings.demands import Budget
+
+    goal = Budget(values=max(2, encoding.values), eps=eps, delta=delta, reports=rounds)
+    name, *parameters = words_of("deck" if given is None else given)
+    try:
+        made: Mechanism = resolve(name, parameters, goal=goal)
+    except (UntrackableError, TypeError, ValueError) as error:
+        raise ValueError(f"--mechanism: {error}") from None
+    return made
+
+
+def planned_draft(given: str, encoding: Encoding | None) -> CampaignDraft:
+    """The draft of a plan, with the encoding that is given, if any."""
+    fixed = ("rounds", "eps", "every_round", *TURNS_OPTIONS, *EVERY_ROUND_OPTIONS, *CROWD_OPTIONS)
+    if said := given_options(fixed):
+        raise ValueError(f"--plan already sets {', '.join(said)}; leave out one or the other")
+
+    def drafted(document: Any) -> CampaignDraft:
+        from untrackable.errors import CampaignError
+        from untrackable.protocol.campaign import CampaignDraft
+
+        if isinstance(document, dict) and "campaign" in document:
+            document = document["campaign"]
+            if document is None:
+                raise ValueError("the goals of this plan are not met, so it has no campaign")
+        try:
+            draft = CampaignDraft.from_json(document)
+        except CampaignError as error:
+            raise ValueError(
+                f"must be what `untrackable plan --json` prints, or the campaign in it: {error}"
+            ) from None
+        if encoding is not None:
+            return draft.with_encoding(encoding)
+        if draft.encoding is None:
+            raise ValueError(f"it only says how wide answers are; {NO_ANSWERS}")
+        return draft
+
+    draft: CampaignDraft = read_json("--plan", given, drafted)
+    return draft
+
+
+def planned_people(given: str) -> int | None:
+    """The number of people that a plan is for; None if the plan does not say it, or is only its campaign."""
+
+    def counted(document: Any) -> int | None:
+        solved = document.get("solved") if isinstance(document, dict) else None
+        people = solved.get("people") if isinstance(solved, dict) else None
+        return people if isinstance(people, int) else None
+
+    people: int | None = read_json("--plan", given, counted)
+    return people
+
+
+def check_relay(relay: bool, people: int | None) -> None:
+    """Refuse options that need a relay without one, and a relay without a number of people."""
+    if (said := given_options(CROWD_OPTIONS[1:])) and not relay:
+        raise ValueError(f"{said[0]} is for campaigns with a relay: give --relay too")
+    if relay and people is None:
+        raise ValueError("give --people too: a relay hides a report among those of how many people?")
+
+
+def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
+    """The public keys in a file. A campaign needs them just if it relies on a crowd."""
+    from untrackable.errors import CampaignError
+    from untrackable.protocol.campaign import Gateway
+
+    if keys is None and needed:
+        raise ValueError(
+            "a campaign with a relay needs the public keys of the collector's gateway: --gateway FILE, with what "
+            "`untrackable gateway new KEYS --json` prints"
+        )
+    if keys is None:
+        return None
+    if not needed:
+        raise ValueError("--gateway is for campaigns with a relay: give --relay too")
+    try:
+        with readable(keys):
+            return Gateway.from_json(strict_json.parse(strict_json.small_file(keys)))
+    except (CampaignError, TypeError, ValueError) as error:
+        raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
+
+
 def _accuracy(made: Campaign, people: int | None) -> CampaignAccuracy | None:
     """The accuracy of one round; None if nothing is asked."""
     from untrackable.display.campaign_accuracy import campaign_accuracy
-    from untrackable.encodings.presence import Presence
+    from untrackable.encodings.encoding import Presence
 
     return None if isinstance(made.encoding, Presence) else campaign_accuracy(made, people or _PEOPLE)
-
-
-@campaign.command()
-@click.argument("file", type=FILE)
-@JSON
-def show(file: Path, as_json: bool) -> None:
-    """Show what a campaign asks, when, and what it guarantees.
-
-    Example: untrackable campaign show campaign.json
-    """
-    show_campaign(read(file), as_json)
-
-
-@campaign.command()
-@click.argument("file", type=FILE)
-@JSON
-def verify(file: Path, as_json: bool) -> None:
-    """Check that a campaign keeps the privacy it declares.
-
-    Recomputes the guarantee. Exits with 1 if the campaign declares more privacy than it keeps.
-
-    Example: untrackable campaign verify campaign.json
-    """
-    found = read(file)
-    from untrackable.accounting.check import verify as verdict_of
-
-    verdict = verdict_of(found)
-    if as_json:
-        problems = list(verdict.problems)
-        print_json({"id": found.id, "holds": verdict.holds, "problems": problems, **verdict.to_json()})
-    else:
-        echo(f"campaign {found.id}")
-        for line in verified_lines(found, verdict):
-            echo(f"  {line}")
-        for problem in verdict.problems:
-            echo(f"  wrong: {problem}")
-        echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
-    if not verdict.holds:
-        raise click.exceptions.Exit(1)
-
-
-@campaign.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.argument("campaigns", nargs=-1, type=FILE)
-@JSON
-def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
-    """Add campaigns to a directory file and print its digest.
-
-    Clients that pin the digest accept every campaign in the directory.
-
-    Example: untrackable campaign directory directory.json campaign.json
-    """
-    from untrackable.protocol.campaign import Directory
-
-    listed = read_directory(file) if file.exists() else Directory(())
-    found = listed.with_ids(read(path).id for path in campaigns)
-    if found != listed or not file.exists():
-        write_page(file, found.to_bytes().decode())
-    if as_json:
-        print_json({"digest": found.digest, "campaigns": list(found.ids)})
-        return
-    echo(f"directory {found.digest}")
-    for name in found.ids:
-        echo(f"  {name}")
-
-
-def read(file: Path) -> Campaign:
-    """The campaign in a file. If it is malformed, one line says why."""
-    from untrackable.errors import CampaignError
-    from untrackable.protocol.campaign import Campaign
-
-    try:
-        return Campaign.from_bytes(strict_json.small_file(file))
-    except OSError as error:
-        raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
-    except CampaignError as error:
-        raise click.ClickException(wrong_kind(file, "campaign") or f"{file}: {error}") from None
-
-
-def read_directory(file: Path) -> Any:
-    """The directory in a file."""
-    from untrackable.errors import CampaignError
-    from untrackable.protocol.campaign import Directory
-
-    try:
-        return Directory.from_bytes(strict_json.small_file(file))
-    except OSError as error:
-        raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
-    except CampaignError as error:
-        raise click.ClickException(f"{file}: {error}") from None

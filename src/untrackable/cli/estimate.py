@@ -1,4 +1,9 @@
-"""`untrackable estimate`: how many people hold which value, with error bars, from files of reports."""
+"""`untrackable estimate`: how many people hold which value, with error bars, from files of reports.
+
+`untrackable discover`: the strings that many people hold, from files of reports.
+
+`untrackable rappor-decode`: the strings behind counts that google/rappor collected.
+"""
 
 from __future__ import annotations
 
@@ -8,47 +13,52 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import checks
-from untrackable.cli.bucket_options import bucket_options
-from untrackable.cli.engine_options import engine_options, spark_session
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.mechanism_options import mechanism_options
-from untrackable.cli.progress_display import progress
-from untrackable.cli.result_options import ResultOutput, result_options
-from untrackable.cli.round_options import round_numbers, round_options
-from untrackable.cli.terminal import one_line_errors, print_sentences, printable, read_encoding
+from untrackable.cli.options import (
+    POSITIVE,
+    SHARE,
+    ResultOutput,
+    bucket_options,
+    engine_options,
+    mechanism_options,
+    result_options,
+    round_numbers,
+    round_options,
+    spark_session,
+    was_given,
+)
+from untrackable.cli.terminal import one_line_errors, progress, read_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
-    from rich.console import Console
 
-    from untrackable.answers.number_summary import NumberSummary
-    from untrackable.reports.file_answers import FileAnswer
+    from untrackable.reports.sums import FileAnswer
     from untrackable.theory.turns import Turns
 
+
 _FILE = click.Path(path_type=Path)
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command(cls=PlainCommand)
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many values to show.")
+@click.option("--top", type=POSITIVE, default=20, help="How many values to show.")
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--table", metavar="NAME", help="The table to show, of several.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option(
-    "--quantile", "quantiles", type=_SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
+    "--quantile", "quantiles", type=SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
 )
-@click.option("--beta", type=_SHARE, default=0.05, show_default=True, help="Chance that any interval misses.")
-@click.option("--fdr", type=_SHARE, default=0.05, show_default=True, help="False discovery rate for `by fdr`.")
+@click.option("--beta", type=SHARE, default=0.05, help="Chance that any interval misses.")
+@click.option("--fdr", type=SHARE, default=0.05, help="False discovery rate for `by fdr`.")
 @click.option("--by-round", is_flag=True, help="Show each round, and where answers changed.")
 @round_options
 @engine_options("local", "cuda", "spark")
 @mechanism_options("'NAME key=value …', if the file does not say.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--turns", type=click.IntRange(min=1), metavar="ROUNDS", help="Rounds, if each person answers once.")
+@click.option("--turns", type=POSITIVE, metavar="ROUNDS", help="Rounds, if each person answers once.")
 @click.option("--share", metavar="SHARE", help="With --turns: the share of people who have a turn.")
 @result_options("export", "plot")
 def estimate(
@@ -86,14 +96,7 @@ def estimate(
              untrackable estimate reports.parquet --by-round --plot trend.svg
     """
     with one_line_errors(*files), spark_session(engine, master) as session:
-        from untrackable.reports.file_answers import estimate_files
-        from untrackable.reports.summing import sum_files
-
-        add_up: Any = sum_files
-        if session is not None:
-            from untrackable.engines.spark import SparkEngine
-
-            add_up = SparkEngine(session)
+        from untrackable.reports.sums import estimate_files
 
         made = None if mechanism is None else mechanism()
         meant = read_encoding(encoding)
@@ -110,31 +113,53 @@ def estimate(
                 turns=_turns(turns, share),
                 engine="cuda" if engine == "cuda" else "local",
                 progress=show,
-                add_up=add_up,
+                add_up=_adding_up(session),
             )
-        from untrackable.answers.number_summary import MEDIAN_AND_95, number_summary
+        from untrackable.answers.answer import MEDIAN_AND_95
 
         wanted = sorted({*MEDIAN_AND_95, *quantiles})
         if quantiles and (found.encoding is None or not found.encoding.ordered):
             raise ValueError("--quantile is for numbers, and these values are not")
+        shown: dict[str, Any] = {"top": top, "quantiles": wanted, "beta": beta, "consistent": consistent}
         if by_round:
-            _by_round(found, output, top, consistent, wanted, beta)
+            _give_by_round(found, output, **shown)
             return
-    from untrackable.display.estimate_table import as_dict, export
+    from untrackable.display.estimate import file_view
+    from untrackable.display.view import charts_of
 
-    def data() -> dict[str, Any]:
-        from untrackable.display.days_words import days_json
+    view = file_view(found, fdr=fdr, width=_width(), **shown)
+    output.give(view, charts=lambda: charts_of(found, top))
 
-        about = as_dict(found, top=top, fdr=fdr, consistent=consistent, quantiles=wanted)
-        return {**about, **({"days": days} if (days := days_json(found, beta)) else {})}
 
-    numbers = number_summary(found.encoding, found.best, wanted)
-    output.give(
-        words=lambda: _print(found, top, fdr, consistent, numbers, beta),
-        data=data,
-        export=lambda path: export(path, found, consistent=consistent),
-        draw=lambda path: found.plot(path, force=True, top=top),
-    )
+def _width() -> int:
+    """How many characters a line of the terminal has."""
+    from rich.console import Console
+
+    return Console().width
+
+
+def _give_by_round(
+    found: FileAnswer, output: ResultOutput, *, top: int, quantiles: list[float], beta: float, consistent: bool
+) -> None:
+    """Everything of `estimate --by-round`. Of numbers, single values are printed only if --top is given."""
+    from untrackable.display.trend import rounds_view, trends_of
+    from untrackable.display.view import charts_of
+
+    trends = trends_of(found, top=top, quantiles=quantiles, beta=beta)
+    printed = trends._replace(shares=()) if trends.numbers and not was_given("top") else trends
+    view = rounds_view(found, trends, printed, consistent=consistent, width=_width())
+    output.give(view, charts=lambda: charts_of(trends))
+
+
+def _adding_up(session: SparkSession | None) -> Any:
+    """The function that adds reports up: on this machine, or on Spark."""
+    if session is None:
+        from untrackable.reports.sums import sum_files
+
+        return sum_files
+    from untrackable.engines.spark import SparkEngine
+
+    return SparkEngine(session)
 
 
 def _turns(rounds: int | None, share: str | None) -> Turns | None:
@@ -153,8 +178,8 @@ def _candidates(
 ) -> list[Any]:
     """The candidates in a file, as the encoding of the reports takes them."""
     from untrackable.encodings.text_values import from_text
-    from untrackable.rappor_decode.rappor_files import read_candidates
-    from untrackable.reports.summing import open_file
+    from untrackable.rappor_decode.files import read_candidates
+    from untrackable.reports.sums import open_file
 
     if session is None:
         about = open_file(files[0], mechanism=mechanism, encoding=encoding)
@@ -169,76 +194,133 @@ def _candidates(
     return [from_text(encoding, line) for line in listed]
 
 
-def _by_round(
-    found: FileAnswer, output: ResultOutput, top: int, consistent: bool, quantiles: list[float], beta: float
+_BYTES_PER_SECOND = 26e6
+"""About how fast files are read, on one core."""
+
+
+@click.command(cls=PlainCommand)
+@click.argument("files", type=click.Path(), nargs=-1, required=True)
+@click.option("--alpha", type=SHARE, default=0.05, help="Chance that any string found is false.")
+@click.option("--leads", type=click.IntRange(min=0), default=5, help="Uncertain strings to show.")
+@click.option("--beam", type=click.IntRange(min=1, max=1 << 20), default=4096, help="Prefixes kept at each length.")
+@round_options
+@engine_options("local", "cuda", "spark")
+@click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
+@result_options("export", "plot")
+def discover(
+    files: tuple[str, ...],
+    engine: str,
+    master: str | None,
+    beam: int,
+    rounds: str | None,
+    assume_round: int | None,
+    encoding: str | None,
+    output: ResultOutput,
+    **options: Any,
 ) -> None:
-    """Everything of `estimate --by-round`."""
-    from untrackable.display import estimate_table, trend_table
+    """Find strings that many people hold, without a list.
 
-    trends = trend_table.trends_of(found, top=top, quantiles=quantiles, beta=beta)
+    FILES are Parquet, Arrow, CSV or NumPy files of reports about strings, and say how these were made. Reports of
+    several files are counted together.
 
-    is_default = click.get_current_context().get_parameter_source("top") is click.core.ParameterSource.DEFAULT
-    shown = trends._replace(shares=()) if trends.numbers and is_default else trends
+    Example: untrackable discover reports.parquet --alpha 0.01
+             untrackable discover reports.parquet --plot found.svg
+    """
+    with one_line_errors(*files), spark_session(engine, master) as session:
+        from untrackable.reports.sums import discover_files
 
-    def words() -> None:
-        from rich.console import Console
+        meant = read_encoding(encoding)
+        with progress({} if session is not None else _steps(files, meant, assume_round, beam)) as show:
+            found = discover_files(
+                files,
+                encoding=meant,
+                assume_round=assume_round,
+                rounds=round_numbers(rounds),
+                beam=beam,
+                **options,
+                engine="cuda" if engine == "cuda" else "local",
+                progress=show,
+                add_up=_adding_up(session),
+            )
+    from untrackable.display.view import charts_of, view_of
 
-        console = Console(highlight=False)
-        print_sentences(console, estimate_table.summary(found)[:1])
-        for columns in trend_table.tables(shown, console.width):
-            _print_table(console, columns)
-        print_sentences(console, trend_table.sentences(shown))
-        console.print()
-        print_sentences(console, trend_table.notes(shown), indent="  ")
-        console.print()
+    output.give(view_of(found), charts=lambda: charts_of(found))
 
-    def draw(path: Path) -> None:
-        from untrackable.display.trend_figure import trends_picture
 
-        trends_picture(trends).save(path, force=True)
+def _steps(files: tuple[str, ...], encoding: Any, assume_round: int | None, beam: int) -> dict[str, float]:
+    """The steps, with about as many seconds as they take on one core."""
+    from untrackable.discovery.discovery import search_seconds
+    from untrackable.encodings.strings import DiscoveredStrings
+    from untrackable.reports.sums import open_file
 
-    output.give(
-        words=words,
-        data=lambda: trend_table.as_dict(found, trends),
-        export=lambda path: trend_table.export(path, found, trends, consistent=consistent),
-        draw=draw,
+    opened = [open_file(file, encoding=encoding, assume_round=assume_round) for file in files]
+    strings = opened[0].encoding
+    if not isinstance(strings, DiscoveredStrings):
+        return {}
+    sizes = sum(Path(file).stat().st_size for file in files)
+    return {"reading": sizes / _BYTES_PER_SECOND, "searching": search_seconds(strings, beam)}
+
+
+_SHOWN = 40
+"""How many strings the picture has."""
+
+
+@click.command("rappor-decode", cls=PlainCommand)
+@click.argument("params", type=_FILE)
+@click.argument("counts", type=_FILE)
+@click.argument("map_file", metavar="[MAP]", type=_FILE, required=False)
+@click.option("--candidates", type=_FILE, metavar="FILE", help="Candidate strings, one per line, instead of MAP.")
+@click.option("--reports", "from_reports", is_flag=True, help="COUNTS is a file of single reports.")
+@click.option("--alpha", type=SHARE, default=0.05, help="Chance that any string found is false.")
+@click.option("--fdr", is_flag=True, help="Let --alpha be the expected share of false strings.")
+@click.option("--complete", is_flag=True, help="Assume that everyone holds one of the candidates.")
+@click.option("--level", type=SHARE, default=0.95, help="Confidence of each interval.")
+@result_options("export", "plot")
+def rappor_decode(
+    params: Path,
+    counts: Path,
+    map_file: Path | None,
+    candidates: Path | None,
+    from_reports: bool,
+    fdr: bool,
+    complete: bool,
+    output: ResultOutput,
+    **options: Any,
+) -> None:
+    r"""Find the strings behind data that RAPPOR collected.
+
+    Says which of the candidate strings people hold, and how many people hold each. PARAMS, COUNTS and MAP are
+    google/rappor's params.csv, counts.csv and map.csv. Without MAP, the candidates are hashed as its clients do.
+
+    Example: untrackable rappor-decode params.csv counts.csv \
+                 --candidates words.txt --plot found.png
+    """
+    if (map_file is None) == (candidates is None):
+        raise click.UsageError("give either MAP or --candidates FILE")
+    from untrackable.display.view import charts_of, view_of
+    from untrackable.rappor_decode.decode import decode, decoding_seconds
+    from untrackable.rappor_decode.files import (
+        CandidateMap,
+        read_candidates,
+        read_counts,
+        read_map,
+        read_params,
+        read_reports,
     )
 
-
-def _print(
-    found: FileAnswer, top: int, fdr: float, consistent: bool, numbers: NumberSummary | None, beta: float
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from untrackable.display import days_words, estimate_table, number_words
-
-    console = Console(highlight=False)
-    print_sentences(console, estimate_table.summary(found))
-    columns = estimate_table.table(found, top=top, fdr=fdr, consistent=consistent, width=console.width)
-    if columns["value"]:
-        _print_table(console, columns)
-    rows = [] if numbers is None else number_words.number_rows(numbers)
-    if rows := [*rows, *days_words.days_rows(found, beta)]:
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        for row in rows:
-            grid.add_row(*row)
-        console.print(grid)
-        console.print()
-    said = estimate_table.notes(found, fdr=fdr, columns=columns, top=top, numbers=numbers)
-    print_sentences(console, [*said, *days_words.days_notes(found, beta)], indent="  ")
-    console.print()
-
-
-def _print_table(console: Console, columns: dict[str, list[str]]) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for title in columns:
-        left = title in ("value", "", "over rounds")
-        table.add_column(title, justify="left" if left else "right", no_wrap=title != "value", overflow="fold")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    console.print(table)
+    with one_line_errors(params, counts):
+        mechanism = read_params(params)
+        listed = read_map(map_file, mechanism) if map_file else read_candidates(candidates or Path())
+        counted = None if from_reports else read_counts(counts, mechanism)
+        many = len(listed.names if isinstance(listed, CandidateMap) else listed)
+        with progress(decoding_seconds(mechanism, many, counts if counted is None else counted.total)) as show:
+            found = decode(
+                mechanism,
+                read_reports(counts, mechanism, progress=show) if counted is None else counted,
+                listed,
+                correction="fdr" if fdr else "bonferroni",
+                unlisted=not complete,
+                progress=show,
+                **options,
+            )
+    output.give(view_of(found), charts=lambda: charts_of(found, _SHOWN))

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from untrackable.cli.new_file import NewFile, force_option
-from untrackable.cli.terminal import printable
+from untrackable.cli.terminal import NewFile, force_option, printable
 from untrackable.early_interrupts import INTERRUPTED, raise_interrupts
 
 _PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X"}
@@ -32,11 +31,9 @@ class PlainCommand(click.Command):
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the description; lines of an example are not joined."""
         write_description(self, formatter)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
         write_options(self, ctx, formatter)
 
 
@@ -50,7 +47,6 @@ class CommandGroup(click.Group):
         return list(self.commands)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the description; lines of an example are not joined."""
         write_description(self, formatter)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -59,7 +55,6 @@ class CommandGroup(click.Group):
         write_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one line for each command."""
         self.write_commands(ctx, formatter, "Commands", self.list_commands(ctx))
 
     def write_commands(
@@ -106,8 +101,8 @@ class JobGroup(CommandGroup):
         if cmd_name not in self._modules:
             return None
         module = importlib.import_module(f"untrackable.cli.{self._modules[cmd_name]}")
-        found: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return found
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands of every job under its heading."""
@@ -150,12 +145,14 @@ def _names(option: click.Option) -> str:
 
 
 def _about(option: click.Option) -> str:
+    """What an option does, and its default. An option with `show_default=False` has words for a default only."""
     help = option.help or ""
     if option.required:
         return f"{help} [required]"
     if isinstance(option.show_default, str):
         return f"{help} [default: {option.show_default}]"
-    if option.show_default:
+    plain = isinstance(option.default, (str, int, float, tuple)) and not option.is_flag
+    if plain and option.show_default is not False:
         return f"{help} [default: {_default(option.default)}]"
     return help
 

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from untrackable import strict_json
-from untrackable.cli.file_kinds import kind_of, wrong_kind
-from untrackable.encodings.discovered_strings import DiscoveredStrings
+from untrackable.cli.terminal import kind_of, wrong_kind
+from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import UntrackableError
-from untrackable.mechanisms import registry
-from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.catalogue_entry import Entry
-from untrackable.mechanisms.demands import Budget
+from untrackable.mechanisms import interface
+from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.wrappers.card_dealing import Dealt
-from untrackable.mechanisms.wrappers.fresh import Fresh
-from untrackable.mechanisms.wrappers.stored import Memoized, Stored
+from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.protocol.campaign import Campaign
+from untrackable.settings.catalogue import CATALOGUE, Entry
+from untrackable.settings.demands import Budget
 
 
 def resolve_strings(name: str, parameters: Sequence[str], encoding: DiscoveredStrings) -> Mechanism:
@@ -83,11 +82,11 @@ def _from_json(given: str) -> Any:
             document = strict_json.parse(given)
         except ValueError as error:
             raise ValueError(f"a mechanism in JSON cannot be read: {error}") from None
-        return registry.from_json(document)
+        return interface.from_json(document)
     try:
         if (asked := campaign_in(given)) is not None:
             return asked.mechanism
-        return registry.from_json(strict_json.parse(strict_json.small_file(given)))
+        return interface.from_json(strict_json.parse(strict_json.small_file(given)))
     except OSError as error:
         raise ValueError(f"cannot read {given}: {error.strerror}") from None
     except (UntrackableError, ValueError) as error:
@@ -126,18 +125,18 @@ def _import_mechanism(name: str, given: Mapping[str, Any]) -> Any:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module)
+        named: Any = importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"cannot import {module}: {error}") from None
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(named, part):
             raise ValueError(f"{module} has no {attribute}")
-        found = getattr(found, part)
-    if inspect.isclass(found) or not hasattr(found, "tracking"):
-        return _call(name, found, given)
+        named = getattr(named, part)
+    if inspect.isclass(named) or not hasattr(named, "tracking"):
+        return _call(name, named, given)
     if given:
         raise ValueError(f"{name} is already a mechanism: leave out the parameters")
-    return found
+    return named
 
 
 def _call(name: str, make: Any, given: Mapping[str, Any]) -> Any:

@@ -1,71 +1,68 @@
-"""`untrackable plan`: what a campaign in which each person answers once will tell, for one question or several."""
+"""`untrackable plan`: what a campaign in which each person answers once will tell, for one question or several.
+
+A file of several questions for one campaign is TOML. Its keys are the options of the command.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable import strict_json
-from untrackable.cli.answer_options import encoding_of
-from untrackable.cli.bucket_options import BUCKET_OPTIONS, bucket_options
 from untrackable.cli.help_layout import PlainCommand
-from untrackable.cli.new_file import NewFile
-from untrackable.cli.progress_display import progress
-from untrackable.cli.result_options import ResultOutput, result_options
-from untrackable.cli.terminal import echo, one_line_errors, write_page
-from untrackable.cli.typed_numbers import Amount, Count
+from untrackable.cli.options import (
+    BUCKET_OPTIONS,
+    GIVEN_FILE,
+    ResultOutput,
+    bucket_options,
+    encoding_of,
+    goal_options,
+    option_of,
+    result_options,
+    was_given,
+)
+from untrackable.cli.terminal import NewFile, echo, one_line_errors, print_view, progress, write_page
+from untrackable.errors import EncodingError
+from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from untrackable.display.view import View
+    from untrackable.encodings.encoding import Encoding
+    from untrackable.planning.plan import Plan
+    from untrackable.planning.together import QuestionSet
 
-    from untrackable.cli.question_file import QuestionFile
-    from untrackable.planning.plans import Plan
-    from untrackable.planning.question_set import QuestionSet
-
+_AFTER_ANSWERS = tuple(name for name in GOALS if name not in ("people", "values", "bits", "strings"))
 _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "everything")
 """The options that go with a file of questions."""
+_TIMES = ("every", "first")
+_FOR_ALL = (*(field.key for field in GOALS.values() if field.scope == "all"), "gateway", *_TIMES)
+_ANSWERS = (
+    "categories",
+    "buckets",
+    "encoding",
+    *(field.key for field in GOALS.values() if field.scope == "each"),
+)
+_OF_ONE = ("question", *_ANSWERS, "below", "above")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""A question's name is that of an attribute of the campaign's record, too."""
 
 
 @click.command(cls=PlainCommand)
-@click.option("--people", "--users", "people", type=Count(), help="People who take part.")
-@click.option("--values", type=Count(), help="Number of possible answers.")
-@click.option("--bits", type=int, help="Or the width of an encoded answer.")
-@click.option("--strings", type=int, metavar="BYTES", help="Or strings to discover, up to this long.")
+@goal_options("people", "values", "bits", "strings")
 @click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
 @bucket_options("encoding")
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
-@click.option("--rounds", type=Count(), help="In how many rounds the answers come in.")
-@click.option("--eps", type=Amount(), help="Privacy of all that a person ever sends.")
-@click.option("--error", type=Amount(), help="Largest error of a published share.")
-@click.option("--largest-eps", type=Amount(), default=4.0, show_default=True, help="Largest eps a plan chooses.")
-@click.option("--pooled", type=Count(), default=1, show_default=True, help="Rounds pooled for one figure.")
-@click.option("--looks", type=Count(), show_default="the best", help="Rounds that one report is about.")
-@click.option("--typical", type=float, show_default="0.05; yes/no 0.5", help="Share that errors are of.")
-@click.option("--beta", type=float, default=0.05, show_default=True, help="Probability of a larger error.")
-@click.option("--one-value", is_flag=True, help="The error holds for each answer, not for all at once.")
-@click.option(
-    "--want",
-    type=click.Choice(["frequencies", "quantiles", "mean"]),
-    default="frequencies",
-    metavar="WHAT",
-    help="Publish frequencies, quantiles or mean.",
-)
-@click.option("--share", default="1", show_default=True, help="Share of people who have a turn.")
-@click.option("--wipes", type=int, default=0, show_default=True, help="Wipes to allow for; 1 for web pages.")
-@click.option("--relay", is_flag=True, help="A relay hides who sends which report.")
-@click.option("--crowd-delta", type=float, default=1e-6, show_default=True, help="Chance that its eps fails.")
-@click.option("--margin", default="1/20", show_default=True, help="Share of people who may be missing.")
+@goal_options(*_AFTER_ANSWERS)
 @click.option("--all", "everything", is_flag=True, help="Also what everybody in every round would give.")
-@click.option("--together", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Several questions in one campaign (TOML).")  # fmt: skip
+@click.option("--together", type=GIVEN_FILE, metavar="FILE", help="Several questions in one campaign (TOML).")
 @click.option("--campaign", type=NewFile(), metavar="FILE", help="With --together: write the campaign here.")
 @result_options("export", "plot", "html")
 def plan(
-    one_value: bool,
     choices: tuple[str, ...],
     encoding: str | None,
     everything: bool,
@@ -107,76 +104,75 @@ def plan(
         raise click.UsageError("--campaign goes with --together; for one question, see `untrackable campaign new`")
     if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
         raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
-    again = _again({**demands, "encoding": encoding, "one_value": one_value}, choices)
+    again = _again({**demands, "encoding": encoding}, choices)
     with one_line_errors():
-        from untrackable.display import plan_json
-        from untrackable.display.notebook_columns import columns_of
+        from untrackable.display.view import charts_of, view_of
         from untrackable.planning.goals import Goals
-        from untrackable.planning.plans import plan as solve
+        from untrackable.planning.plan import plan as solve
 
         meant = encoding_of((), choices, None, encoding)
         try:
-            goals = Goals(simultaneous=not one_value, encoding=meant, **demands)
-        except (TypeError, ValueError) as error:
-            raise click.ClickException(_as_options(str(error), ("encoding", *demands))) from None
+            goals = Goals(encoding=meant, **demands)
+        except GoalError as error:
+            raise click.ClickException(error.worded(option_of)) from None
         with progress() as show:
-            found = solve(goals=goals, progress=lambda what, done: show("planning", done))
+            result = solve(goals=goals, progress=lambda what, done: show("planning", done))
+    view = _with_every_round(view_of(result), result) if everything else view_of(result)
     output.give(
-        words=lambda: _print(found, again, everything=everything),
-        data=lambda: {**plan_json.as_json(found), **_every_round(found, everything)},
-        columns=lambda: columns_of(found),
-        draw=lambda path: found.plot(path, force=True),
-        page=lambda: _page(found, again, None),
+        view,
+        words=lambda: _print(result, view, again, everything=everything),
+        charts=lambda: charts_of(result),
+        page=lambda: _page(result, again, None),
     )
-    if not found.met:
+    if not result.met:
         raise click.exceptions.Exit(1)
     return None
 
 
 def _plan_together(file: Path, path: Path | None, output: ResultOutput, *, everything: bool) -> None:
     """Plan one campaign for the questions of a file, and write it."""
-    context = click.get_current_context()
-    default = click.core.ParameterSource.DEFAULT
-    given = [name for name in context.params if context.get_parameter_source(name) is not default]
+    given = filter(was_given, click.get_current_context().params)
     if others := [name for name in given if name not in _TOGETHER]:
-        raise click.UsageError(f"{_option(others[0])} does not go with --together: the file says what is asked for")
+        raise click.UsageError(
+            f"{option_of(others[0])} does not go with --together: the file says what is asked for"
+        )
     with one_line_errors():
-        from untrackable.cli.question_file import read_questions
-        from untrackable.display import plan_json
-        from untrackable.display.notebook_columns import columns_of
-        from untrackable.planning.question_set import plan_together
+        from untrackable.display.view import charts_of, view_of
+        from untrackable.planning.together import plan_together
 
         asked = read_questions(file)
         with progress() as show:
-            found = plan_together(
+            result = plan_together(
                 asked.questions, progress=lambda what, done: show("planning", done), **asked.shared
             )
-        document = b"" if path is None or not found.met else _campaign(found, asked)
+        document = b"" if path is None or not result.met else _campaign(result, asked)
     if path is not None and document:
         write_page(path, document.decode())
+    view = view_of(result)
     output.give(
-        words=lambda: _print_set(found, file, path if document else None),
-        data=lambda: plan_json.set_json(found),
-        columns=lambda: columns_of(found),
-        draw=lambda drawn: found.plot(drawn, force=True),
-        page=lambda: _page(found.plan, ["plan", "--together", str(file)], found),
+        view,
+        words=lambda: _print_set(result, view, file, path if document else None),
+        charts=lambda: charts_of(result),
+        page=lambda: _page(result.plan, ["plan", "--together", str(file)], result),
     )
-    if not found.met:
+    if not result.met:
         raise click.exceptions.Exit(1)
 
 
-def _campaign(found: QuestionSet, asked: QuestionFile) -> bytes:
+def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
     """The campaign of all questions. A campaign with a relay needs the keys of the gateway."""
-    from untrackable.cli.campaign_crowd import gateway_of
-    from untrackable.cli.campaign_times import first_moment, round_length
+    from untrackable.accounting.check import make_campaign
+    from untrackable.cli.campaign import gateway_of
+    from untrackable.cli.options import first_moment, round_length
 
-    if found.plan.solved.relay and asked.gateway is None:
+    if together.plan.solved.relay and asked.gateway is None:
         raise ValueError(
             "a campaign with a relay needs the public keys of the collector's gateway: add a line such as "
             'gateway = "gateway.json", a file with what `untrackable gateway new KEYS --json` prints'
         )
-    gateway = None if asked.gateway is None else gateway_of(asked.gateway, needed=found.plan.solved.relay)
-    made = found.campaign().campaign(
+    gateway = None if asked.gateway is None else gateway_of(asked.gateway, needed=together.plan.solved.relay)
+    made, _ = make_campaign(
+        together.campaign(),
         question=asked.text,
         first_round=first_moment(asked.first, "first"),
         round_seconds=round_length(asked.every, "every"),
@@ -186,43 +182,35 @@ def _campaign(found: QuestionSet, asked: QuestionFile) -> bytes:
 
 
 def _page(found: Plan, again: list[str], together: QuestionSet | None) -> str:
-    from untrackable.display.plan_page import plan_page
+    from untrackable.display.page import plan_page
 
     return plan_page(found, again, together=together)
 
 
-def _every_round(found: Plan, everything: bool) -> dict[str, Any]:
-    """What everybody in every round would give, as JSON, if it is asked for."""
-    if not everything:
-        return {}
+def _with_every_round(view: View, found: Plan) -> View:
+    """The view of a plan whose JSON says what everybody in every round would give."""
     from untrackable.display.numbers import as_dict
-    from untrackable.planning.every_round import better_from, every_round
+    from untrackable.planning.plan import better_from, every_round
 
-    return {
-        "every_round": as_dict(every_round(found.solved)),
-        "every_round_better_from_eps": better_from(found.solved.replace(looks=found.goals.looks)),
-    }
+    def data() -> dict[str, Any]:
+        return {
+            **view.to_json(),
+            "every_round": as_dict(every_round(found.solved)),
+            "every_round_better_from_eps": better_from(found.solved.replace(looks=found.goals.looks)),
+        }
 
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _as_options(message: str, names: tuple[str, ...]) -> str:
-    """The message with options in place of the names of the library."""
-    return re.sub(rf"\b({'|'.join(names)})\b(?! of )", lambda found: _option(found[0]), message)
+    return replace(view, json=data)
 
 
 def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
     """The command that makes this plan again, as it was typed."""
     words = ["plan", *(word for name in choices for word in ("--choice", name))]
-    context = click.get_current_context()
-    source = context.get_parameter_source
-    for name, value in {**{name: context.params[name] for name in BUCKET_OPTIONS}, **given}.items():
-        if source(name) is click.core.ParameterSource.DEFAULT:
+    typed = click.get_current_context().params
+    for name, value in {**{name: typed[name] for name in BUCKET_OPTIONS}, **given}.items():
+        if not was_given(name):
             continue
-        words.append(_option(name))
-        if value is not True:
+        words.append(option_of(name))
+        if not isinstance(value, bool):
             words.append(str(value).removesuffix(".0"))
     return words
 
@@ -250,28 +238,21 @@ def _broken(words: list[str], width: int) -> list[str]:
     return lines
 
 
-def _print(found: Plan, again: list[str], *, everything: bool) -> None:
-    from untrackable.display import plan_words
-    from untrackable.planning.every_round import better_from, every_round
+def _print(found: Plan, view: View, again: list[str], *, everything: bool) -> None:
+    from rich.console import Console
 
-    console = _console()
-    _say(console, plan_words.verdict(found))
-    if told := plan_words.better_words(better_from(found.solved.replace(looks=found.goals.looks)), found.solved):
-        console.print(told, markup=False)
-    _table(console, plan_words.COLUMNS, plan_words.rows(found), plan_words.caption(found))
-    if found.ways:
-        _table(
-            console,
-            plan_words.WAY_COLUMNS,
-            plan_words.way_rows(found.ways),
-            "in points, of the worst answer (upper)",
-        )
+    from untrackable.display.plan import better_words, every_round_line
+    from untrackable.planning.plan import better_from, every_round
+
+    console = Console(highlight=False)
+    better = better_words(better_from(found.solved.replace(looks=found.goals.looks)), found.solved)
+    print_view(replace(view, sentences=[*view.sentences, *filter(None, [better])]))
     if everything:
         console.print("\nEverybody in every round instead:")
         with progress() as show:
             rows = every_round(found.solved, progress=lambda what, done: show(what, done))
         for row in rows:
-            console.print(f"  {plan_words.every_round_line(row)}", markup=False, soft_wrap=True)
+            console.print(f"  {every_round_line(row)}", markup=False, soft_wrap=True)
     if not found.met:
         return
     console.print("\nThe beginning of a campaign:")
@@ -281,19 +262,11 @@ def _print(found: Plan, again: list[str], *, everything: bool) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _print_set(found: QuestionSet, file: Path, written: Path | None) -> None:
-    from untrackable.display import plan_words, question_set_words
+def _print_set(found: QuestionSet, view: View, file: Path, written: Path | None) -> None:
+    from rich.console import Console
 
-    console = _console()
-    _say(console, question_set_words.sentences(found))
-    rows = [question_set_words.cells(part) for part in found.parts]
-    _table(console, question_set_words.COLUMNS, rows, question_set_words.caption(found))
-    _table(
-        console,
-        plan_words.WAY_COLUMNS,
-        plan_words.way_rows(found.plan.ways),
-        "in points, of the worst answer (upper)",
-    )
+    console = Console(highlight=False)
+    print_view(view)
     if written is not None:
         echo(f"wrote {written}")
     elif found.met:
@@ -301,30 +274,113 @@ def _print_set(found: QuestionSet, file: Path, written: Path | None) -> None:
         console.print(f"\n{told}", markup=False, soft_wrap=True)
 
 
-def _console() -> Any:
-    from rich.console import Console
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """What the file says: the demands on all questions and on each, the texts that are shown, and the times.
 
-    return Console(highlight=False)
+    `gateway` is a file with public keys, beside this one, for a campaign with a relay.
+    """
+
+    shared: dict[str, Any]
+    questions: dict[str, dict[str, Any]]
+    texts: dict[str, str]
+    every: str
+    first: str | None
+    gateway: Path | None
+
+    @property
+    def text(self) -> str:
+        """The texts of all questions, as the one campaign shows them."""
+        return " ".join(f"{name}: {text}" for name, text in self.texts.items())
 
 
-def _say(console: Any, sentences: list[str]) -> None:
-    console.print()
-    console.print(sentences[0], markup=False, style="bold")
-    for sentence in sentences[1:]:
-        console.print(sentence, markup=False)
+def read_questions(path: Path) -> QuestionFile:
+    """Read a file of questions. A ValueError says what is wrong with it, and where."""
+    import tomllib
 
-
-def _table(console: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption=caption, caption_justify="left"
+    try:
+        content = tomllib.loads(strict_json.small_text(path))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    listed = content.pop("questions", None)
+    if not isinstance(listed, dict) or not all(isinstance(asked, dict) for asked in listed.values()):
+        raise ValueError(f"{path} has no questions; begin each with a line such as [questions.smoking]")
+    _check_keys("", content, _FOR_ALL, _FOR_ALL)
+    times = {name: _text(name, content.pop(name)) for name in _TIMES if name in content}
+    keys = _text("gateway", content.pop("gateway")) if "gateway" in content else None
+    questions: dict[str, dict[str, Any]] = {}
+    texts: dict[str, str] = {}
+    for name, asked in listed.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"question {name!r}: a name has letters, digits, - and _ only")
+        _check_keys(f"question {name}: ", asked, (*_OF_ONE, *_FOR_ALL), _OF_ONE)
+        if "question" not in asked:
+            raise ValueError(f'question {name}: its text is missing; add a line such as question = "Do you smoke?"')
+        texts[name] = _text(f"question {name}: question", asked.pop("question"))
+        try:
+            questions[name] = _demands(asked)
+        except (TypeError, ValueError, EncodingError) as error:
+            raise ValueError(f"question {name}: {error}") from None
+    return QuestionFile(
+        _demands(content),
+        questions,
+        texts,
+        times.get("every", "1d"),
+        times.get("first"),
+        None if keys is None else path.parent / keys,
     )
-    for i, name in enumerate(columns):
-        left = i == 0 or name == columns[-1] == "what a person sends"
-        table.add_column(name, justify="left" if left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console.print()
-    console.print(table)
+
+
+def _check_keys(where: str, given: dict[str, Any], known: tuple[str, ...], told: tuple[str, ...]) -> None:
+    if wrong := [key for key in given if key not in known]:
+        raise ValueError(f"{where}{wrong[0]} is not known; known are {', '.join(told)}")
+    if twice := [key for key in given if where and key in _FOR_ALL]:
+        raise ValueError(f"{where}{twice[0]} is for all questions together, so give it once for all")
+
+
+def _text(name: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"{name} must be a text in quotes, not {type(given).__name__}")
+    return given
+
+
+def _demands(given: dict[str, Any]) -> dict[str, Any]:
+    """The demands as the library names them."""
+    demands = dict(given)
+    answers = [name for name in _ANSWERS if name in demands]
+    if len(answers) > 1:
+        raise ValueError(f"{' and '.join(answers)} contradict each other; give one of {', '.join(_ANSWERS)}")
+    if "buckets" not in demands and (outside := [name for name in ("below", "above") if name in demands]):
+        raise ValueError(f"{outside[0]} is for buckets, and there are none")
+    if (meant := _encoding(demands)) is not None:
+        demands["encoding"] = meant
+    for field in GOALS.values():
+        if field.kind == "no" and field.key in demands:
+            denied = demands.pop(field.key)
+            if not isinstance(denied, bool):
+                raise TypeError(f"{field.key} must be true or false, not {type(denied).__name__}")
+            demands[field.name] = not denied
+    return demands
+
+
+def _encoding(demands: dict[str, Any]) -> Encoding | None:
+    """The encoding that is described, if any; what describes it is taken out."""
+    from untrackable.encodings.encoding import Categories, from_json
+    from untrackable.encodings.numbers import buckets_from_text
+
+    if "categories" in demands:
+        return Categories(names=_names("categories", demands.pop("categories")))
+    if "buckets" in demands:
+        outside = {name: demands.pop(name, "error") for name in ("below", "above")}
+        return buckets_from_text(_text("buckets", demands.pop("buckets")), **outside)
+    if "encoding" in demands:
+        return from_json(demands.pop("encoding"))
+    return None
+
+
+def _names(name: str, given: Any) -> list[str]:
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f'{name} must be a list of texts, such as ["no", "yes"]')
+    return given

@@ -1,24 +1,145 @@
-"""What the commands share: JSON on standard output, errors in one line, files, text that is safe to print."""
+"""What all commands do on a terminal: read and write files, print, report errors in one line, and show progress.
+
+Files that exist are never replaced, unless --force says so. An error about a file of the wrong kind says which
+command reads it. Text from outside cannot act on the terminal.
+"""
+
+from __future__ import annotations
 
 import io
+import math
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
 from untrackable import strict_json
-from untrackable.cli.file_kinds import wrong_kind
+from untrackable.extras import require
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
-_BROKEN_PIPE_STATUS = 128 + 13
-"""The status of a program that a broken pipe ended, as shells say it."""
+    from untrackable.display.view import Table, View
+
+
+def print_json(data: Any) -> None:
+    """Print valid JSON: numbers that it cannot say become strings; what would act on a terminal is escaped."""
+    for line in strict_json.write(strict_json.finite(data), indent=2).split("\n"):
+        click.echo(_with_escapes(line, lambda mark: strict_json.write(mark, ascii=True)[1:-1]))
+
+
+def tell(as_json: bool, data: Any, words: str) -> None:
+    """Print what a command did, as JSON or in one line of words."""
+    if as_json:
+        print_json(data)
+    else:
+        echo(words)
+
+
+def print_sentences(console: Console, sentences: Sequence[str], indent: str = "", style: str = "") -> None:
+    """Print sentences around a table: whole lines into a pipe, wrapped and indented lines on a terminal."""
+    for sentence in map(printable, sentences):
+        lines = [indent + sentence]
+        if console.is_terminal:
+            lines = textwrap.wrap(
+                sentence,
+                console.width,
+                initial_indent=indent,
+                subsequent_indent=indent + "  ",
+                break_on_hyphens=False,
+            )
+        for line in lines or [""]:
+            console.print(line, soft_wrap=True, markup=False, style=style)
+
+
+def print_view(view: View) -> None:
+    """Print the sentences of a view, the first in bold letters, its tables, and its notes."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print()
+    print_sentences(console, view.sentences[:1], style="bold")
+    print_sentences(console, view.sentences[1:])
+    for table in view.tables:
+        if table.rows:
+            print_table(console, table)
+    if view.notes:
+        console.print()
+        print_sentences(console, view.notes, indent="  ")
+
+
+def print_lines(view: View, nothing: str = "") -> None:
+    """Print each sentence as one line, which other programs may read; if there is none, say `nothing`."""
+    for line in view.sentences:
+        echo(line)
+    if not view.sentences:
+        click.echo(nothing, err=True)
+
+
+def print_table(console: Console, shown: Table) -> None:
+    """Print a table: texts stand left and numbers right. What does not fit is left out, or broken into lines."""
+    from rich import box
+    from rich import table as rich_table
+    from rich.text import Text
+
+    kept = shown.wide if shown.wide is not None and console.width >= shown.wide_from else shown.narrow
+    columns = [place for place in kept or range(len(shown.headings)) if place or not shown.grouped]
+    table = rich_table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption_justify="left")
+    table.show_header = any(shown.headings)
+    table.caption = Text(f"{shown.caption}.") if shown.caption else None
+    for i, place in enumerate(columns):
+        numbers = any(any(mark.isdigit() for mark in row[place]) for row in shown.rows)
+        sentences = any(len(row[place]) > _LONG_CELL for row in shown.rows)
+        left = i == 0 or sentences or not numbers
+        table.add_column(
+            printable(shown.headings[place]),
+            justify="left" if left else "right",
+            overflow="fold",
+            no_wrap=shown.grouped and 0 < i < 3,
+        )
+    heading = ""
+    for row in shown.rows:
+        if shown.grouped and row[0] != heading:
+            heading = row[0]
+            table.add_row(Text(heading, style="bold"))
+        table.add_row(
+            *(
+                Text(printable(("  " if shown.grouped and not i else "") + row[place]))
+                for i, place in enumerate(columns)
+            )
+        )
+    console.print()
+    console.print(table)
+
+
+_LONG_CELL = 30
+"""Cells with more letters are sentences."""
+
+
+def printable(text: str) -> str:
+    """Text from a campaign, a file or a server for a terminal: what would act on the terminal is escaped."""
+    return _with_escapes(text, lambda mark: mark.encode("unicode_escape").decode("ascii"))
+
+
+def _with_escapes(text: str, escaped: Callable[[str], str]) -> str:
+    from untrackable.encodings.encoding import hidden_places
+
+    hidden = set(hidden_places(text))
+    return "".join(escaped(mark) if place in hidden else mark for place, mark in enumerate(text))
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print one line that has text from outside in it: it stays one line, whatever that text is."""
+    click.echo(printable(text), err=err)
 
 
 @contextmanager
@@ -36,20 +157,112 @@ def one_line_errors(*tables: str | Path) -> Iterator[None]:
         raise click.ClickException(wrong or str(error)) from None
 
 
+@contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Say in one line why a file cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot read {file}: {error.strerror}") from None
+
+
+_BROKEN_PIPE_STATUS = 128 + 13
+"""The status of a program that a broken pipe ended, as shells say it."""
+
+
+class BrokenPipeOutput(io.TextIOWrapper):
+    """Standard output that ends the program quietly when nobody reads it any more, as after `| head`."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._end()
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._end()
+
+    def _end(self) -> NoReturn:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # or what is left would be written on leaving
+        sys.exit(_BROKEN_PIPE_STATUS)
+
+
+def end_quietly_on_broken_pipe(stream: Any) -> Any:
+    """Standard output as `BrokenPipeOutput`, if it is an ordinary stream."""
+    if type(stream) is not io.TextIOWrapper:
+        return stream
+    encoding, errors, eager = stream.encoding, stream.errors, stream.line_buffering
+    return BrokenPipeOutput(stream.detach(), encoding=encoding, errors=errors, line_buffering=eager)
+
+
+_FORCE = "untrackable.force"
+
+PICTURES = (".svg", ".pdf", ".png")
+"""Endings of the pictures that can be written."""
+TABLES = (".csv", ".parquet", ".arrow", ".json")
+"""Endings of the tables that can be written."""
+
+
+class NewFile(click.Path):
+    """A file to write, refused before any work is done if it cannot be written.
+
+    Its name must end in one of the `endings`, if there are any, and packages of `extra` must be installed.
+    `PlainCommand` gives --force to each command that has such a file.
+    """
+
+    def __init__(self, *endings: str, extra: str | None = None) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+        self.endings, self._extra = endings, extra
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, if nothing is lost by writing there. A device or a pipe loses nothing."""
+        path = Path(str(super().convert(value, param, ctx)))
+        if self.endings and path.suffix not in self.endings:
+            self.fail(f"{path} must end in one of {', '.join(self.endings)}", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"cannot write {path}: there is no folder {path.parent}", param, ctx)
+        if path.is_file() and not (ctx is not None and is_forced(ctx)):
+            self.fail(f"{path} exists already; choose another name, or give --force to replace it", param, ctx)
+        if self._extra is not None:
+            require(self._extra)
+        return path
+
+
+def is_forced(ctx: click.Context) -> bool:
+    """Whether --force was given, so that files that exist may be replaced."""
+    return bool(ctx.meta.get(_FORCE))
+
+
+def force_option() -> click.Option:
+    """The option --force. It is read before the others, so that they know of it."""
+
+    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        ctx.meta[_FORCE] = value
+
+    return click.Option(
+        ["--force"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=remember,
+        help="Replace files that exist.",
+    )
+
+
 def write_page(path: Path, page: str) -> None:
     """Write a page whole or not at all; a device or a pipe is written to as it is."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        try:
-            path.write_text(page, encoding="utf-8")
-        except OSError as error:
-            raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
-        return
-    from untrackable.reports.atomic_file import whole_file
+    from untrackable.reports.files import whole_file
 
+    path = path.resolve()
     try:
-        with whole_file(path) as file:
-            file.write(page.encode())
+        if path.exists() and not path.is_file():
+            path.write_text(page, encoding="utf-8")
+        else:
+            with whole_file(path) as file:
+                file.write(page.encode())
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
 
@@ -82,70 +295,274 @@ def read_json(option: str, given: str, make: Callable[[Any], Any]) -> Any:
         raise click.ClickException(f"{option}: {error}") from None
 
 
-def print_json(data: Any) -> None:
-    """Print valid JSON: numbers that it cannot say become strings; what would act on a terminal is escaped."""
-    for line in strict_json.write(strict_json.finite(data), indent=2).split("\n"):
-        click.echo(_with_escapes(line, lambda mark: strict_json.write(mark, ascii=True)[1:-1]))
+_BEGINNINGS = {
+    b"PAR1": "table",
+    b"ARROW1": "table",
+    b"\xff\xff\xff\xff": "table",
+    b"\x93NUMPY": "table",
+    b"PK\x03\x04": "table",
+    b"\x89PNG": "picture",
+    b"%PDF": "picture",
+    b"<svg": "picture",
+    b"<?xml": "picture",
+    b"<!doctype html": "page",
+    b"SQLite format 3": "store",
+}
+_FIELDS = {
+    "question": "campaign",
+    "campaign": "plan",
+    "campaigns": "directory",
+    "mechanism": "mechanism",
+    "public_key": "keys",
+    "keys": "keys",
+}
+"""A field of JSON that tells what it is, the most telling first."""
+_WORDS = {
+    "table": "a table, such as `untrackable estimate` and `untrackable audit-file` read",
+    "picture": "a picture",
+    "page": "a web page",
+    "store": "a database, such as `untrackable manage list --store sqlite:///…` reads",
+    "campaign": "a campaign, which `untrackable campaign show` reads",
+    "plan": "a plan, of which `untrackable campaign new --plan` makes a campaign",
+    "directory": "a directory of campaigns, which `untrackable answer --directory` reads",
+    "mechanism": "the description of a mechanism, which `untrackable audit` reads",
+    "keys": "a list of keys",
+}
 
 
-def print_sentences(console: "Console", sentences: list[str], indent: str = "") -> None:
-    """Print sentences around a table: whole lines into a pipe, wrapped and indented lines on a terminal."""
-    for sentence in map(printable, sentences):
-        lines = [indent + sentence]
-        if console.is_terminal:
-            lines = textwrap.wrap(
-                sentence,
-                console.width,
-                initial_indent=indent,
-                subsequent_indent=indent + "  ",
-                break_on_hyphens=False,
+def kind_of(path: str | Path) -> str | None:
+    """The kind of a file by its content: one of those above, or None if it is not recognised."""
+    try:
+        with Path(path).open("rb") as file:
+            beginning = file.read(64).lstrip().lower()
+            for mark, kind in _BEGINNINGS.items():
+                if beginning.startswith(mark.lower()):
+                    return kind
+            if not beginning.startswith(b"{"):
+                return None
+            file.seek(0)
+            document = strict_json.parse(file.read(strict_json.LARGEST_FILE))
+    except (OSError, ValueError):
+        return None
+    return next((kind for field, kind in _FIELDS.items() if field in document), None)
+
+
+def wrong_kind(path: str | Path, wanted: str) -> str:
+    """A sentence that says what a file is in place of what is wanted, if it is recognised; or else nothing."""
+    kind = kind_of(path)
+    return "" if kind is None or kind == wanted else f"{path} is not a {wanted}, but {_WORDS[kind]}"
+
+
+_LONG = 10.0
+"""Work of fewer seconds is not announced, and has no lines where there is no terminal."""
+_SIZING = 2.0
+"""Seconds of work from which the length of all of it is computed."""
+_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
+"""Seconds between lines where there is no terminal: at first, and at most."""
+_TICK = 0.25
+_ONE_STEP: Mapping[str, float] = {}
+
+
+class ShowProgress(Protocol):
+    """Shows what is being done and, where it is known, which share of it is done."""
+
+    def __call__(self, what: str, done: float | None = None) -> None:
+        """Show it; `done` goes from 0 to 1."""
+
+
+@contextmanager
+def progress(sizes: Mapping[str, float] = _ONE_STEP) -> Iterator[ShowProgress]:
+    """Show work on standard error: a bar on a terminal, and a line now and then elsewhere.
+
+    `sizes` are the steps that are expected, in their order, with their relative sizes. Work of one step needs none.
+    As soon as the pace is known, it says roughly how long all of it takes. rich draws the bar, and its own
+    estimate of the time is not used, because it does not know steps of different sizes.
+    """
+    time, lock = RemainingTime(sizes), threading.Lock()
+
+    def show(what: str, done: float | None = None) -> None:
+        with lock:
+            time.update(what, done)
+
+    with _bar(time) if sys.stderr.isatty() else _lines(time) as tick, _ticking(tick, lock):
+        yield show
+
+
+@contextmanager
+def _ticking(tick: Callable[[], None], lock: threading.Lock) -> Iterator[None]:
+    """Call a function a few times a second, also while the work itself says nothing."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(_TICK):
+            with lock:
+                tick()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def _bar(time: RemainingTime) -> Iterator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task, announced = bar.add_task("", total=None, left=""), False
+
+        def tick() -> None:
+            nonlocal announced
+            left, share = time.left(), time.share()
+            if not announced and (length := _long(time)):
+                announced = True
+                bar.console.print(f"This takes {length}.", highlight=False)
+            words = "" if left is None else f"{roughly(left)} left"
+            bar.update(
+                task,
+                description=time.step,
+                total=None if share is None else 1.0,
+                completed=share or 0.0,
+                left=words,
             )
-        for line in lines:
-            console.print(line, soft_wrap=True, markup=False)
+
+        yield tick
 
 
-def printable(text: str) -> str:
-    """Text from a campaign, a file or a server for a terminal: what would act on the terminal is escaped."""
-    return _with_escapes(text, lambda mark: mark.encode("unicode_escape").decode("ascii"))
+@contextmanager
+def _lines(time: RemainingTime) -> Iterator[Callable[[], None]]:
+    announced, pause, next_line = False, _PAUSE, _LONG
+
+    def tick() -> None:
+        nonlocal announced, pause, next_line
+        if not announced and (length := _long(time)):
+            announced = True
+            click.echo(f"This takes {length}.", err=True)
+        if time.elapsed >= next_line:
+            click.echo(line(time), err=True)
+            pause = min(_LONGEST_PAUSE, 1.5 * pause)
+            next_line = time.elapsed + pause
+
+    yield tick
 
 
-def _with_escapes(text: str, escaped: Callable[[str], str]) -> str:
-    from untrackable.encodings.shown_text import hidden_places
-
-    hidden = set(hidden_places(text))
-    return "".join(escaped(mark) if place in hidden else mark for place, mark in enumerate(text))
-
-
-def echo(text: str, *, err: bool = False) -> None:
-    """Print one line that has text from outside in it: it stays one line, whatever that text is."""
-    click.echo(printable(text), err=err)
+def _long(time: RemainingTime) -> str:
+    """How long all of the work takes, if it is long, as soon as that is known."""
+    left = time.left()
+    if left is None or time.elapsed < _SIZING or time.elapsed + left < _LONG:
+        return ""
+    return roughly(time.elapsed + left)
 
 
-class BrokenPipeOutput(io.TextIOWrapper):
-    """Standard output that ends the program quietly when nobody reads it any more, as after `| head`."""
-
-    def write(self, text: str) -> int:
-        """Write, or end the program."""
-        try:
-            return super().write(text)
-        except BrokenPipeError:
-            self._end()
-
-    def flush(self) -> None:
-        """Flush, or end the program."""
-        try:
-            super().flush()
-        except BrokenPipeError:
-            self._end()
-
-    def _end(self) -> NoReturn:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # or what is left would be written on leaving
-        sys.exit(_BROKEN_PIPE_STATUS)
+def line(time: RemainingTime) -> str:
+    """What is being done, how much of all work is done, and what is left."""
+    left, share = time.left(), time.share()
+    step = time.step or "working"
+    if left is None or share is None:
+        return f"{step}: {roughly(time.elapsed)} so far"
+    return f"{step}: {100 * share:.0f} % of all is done, {roughly(left)} left"
 
 
-def end_quietly_on_broken_pipe(stream: Any) -> Any:
-    """Standard output as `BrokenPipeOutput`, if it is an ordinary stream."""
-    if type(stream) is not io.TextIOWrapper:
-        return stream
-    encoding, errors, eager = stream.encoding, stream.errors, stream.line_buffering
-    return BrokenPipeOutput(stream.detach(), encoding=encoding, errors=errors, line_buffering=eager)
+_FIRST_SHARE, _FIRST_SECONDS = 0.01, 0.3
+"""From which share of a step on, and after how many seconds of it, its pace says something."""
+_LARGE_SHARE = 0.1
+"""A first share that is smaller says nothing: it may have taken long because something was loaded first."""
+
+
+class Seconds(float):
+    """The size of a step whose length is known beforehand, as from a trial."""
+
+
+class RemainingTime:
+    """The time that is left of work in steps.
+
+    `sizes` are the steps that are expected, in their order, with their sizes: `Seconds`, or else numbers of which
+    only ratios count. Steps that are not in it count only while they run.
+    """
+
+    def __init__(self, sizes: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._sizes, self._clock = dict(sizes), clock
+        self._start = self._began = clock()
+        self._done_size = self._done_seconds = 0.0
+        self._first: tuple[float, float] | None = None
+        self._whole: float | None = None
+        self.step = ""
+
+    def update(self, step: str, done: float | None) -> None:
+        """Note which step is being done, and the share of it that is done, if that is known."""
+        if step != self.step:
+            self._finish()
+            self.step, self._began, self._first, self._whole = step, self._clock(), None, None
+        if done:
+            running = self._clock() - self._began
+            self._first = self._first or (running, done)
+            self._whole = self._length(running, done)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return self._clock() - self._start
+
+    def left(self) -> float | None:
+        """Seconds until the end; None as long as it is not known."""
+        running, later = self._clock() - self._began, self._later()
+        whole = self._whole if self._whole is not None else self._expected(self._sizes.get(self.step))
+        if whole is None or (running > whole and not later):
+            return None
+        seconds = [self._expected(size, whole) for size in later]
+        known = [each for each in seconds if each is not None]
+        return max(0.0, whole - running) + sum(known) if len(known) == len(seconds) else None
+
+    def share(self) -> float | None:
+        """The share of all work that is done."""
+        left = self.left()
+        return None if left is None else self.elapsed / max(self.elapsed + left, 1e-9)
+
+    def _length(self, running: float, done: float) -> float | None:
+        """Seconds of all of this step, by its pace since its first share, or else since it began."""
+        start, before = self._first or (0.0, 0.0)
+        if done - before >= _FIRST_SHARE and running - start >= _FIRST_SECONDS:
+            return running + (1 - done) * (running - start) / (done - before)
+        return running / done if done >= _LARGE_SHARE and running >= _FIRST_SECONDS else None
+
+    def _expected(self, size: float | None, whole: float | None = None) -> float | None:
+        """Seconds of a step of this size, at the pace of the steps before, and of the present one if known."""
+        if size is None or isinstance(size, Seconds):
+            return size
+        mine = self._sizes.get(self.step, 0.0)
+        seconds, sizes = self._done_seconds, self._done_size
+        if whole is not None and not isinstance(mine, Seconds):
+            seconds, sizes = (seconds + whole, sizes + mine) if mine else (seconds, sizes)
+        return size * seconds / sizes if sizes else None
+
+    def _later(self) -> list[float]:
+        """The sizes of all steps after this one."""
+        return [size for step, size in self._sizes.items() if step != self.step]
+
+    def _finish(self) -> None:
+        """Count the present step as done, and those before it as left out."""
+        if self.step not in self._sizes:
+            return
+        for step in list(self._sizes):
+            size = self._sizes.pop(step)
+            if step == self.step:
+                if not isinstance(size, Seconds):
+                    self._done_size += size
+                    self._done_seconds += self._clock() - self._began
+                return
+
+
+def roughly(seconds: float) -> str:
+    """A time in words, as exact as it is known."""
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 90:
+        return f"about {math.ceil(seconds / 10) * 10} seconds"
+    if seconds < 90 * 60:
+        return f"about {math.ceil(seconds / 60)} minutes"
+    return f"about {math.ceil(seconds / 3600)} hours"

@@ -17,9 +17,9 @@ from untrackable.client.policy import Policy
 from untrackable.client.sending import Address, Outcome
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
 from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
-from untrackable.encodings.path import Path as AnswerPath
+from untrackable.encodings.record import Path as AnswerPath
 from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, RoundPassed, StateError
-from untrackable.mechanisms.entropy import system
+from untrackable.mechanisms.randomness import system
 from untrackable.protocol.campaign import Campaign, Directory
 
 GRACE = 30.0
@@ -113,7 +113,7 @@ class Member:
 
     def leave(self) -> None:
         """Leave the campaign. Nothing is sent once this returns. What was charged stays charged."""
-        with self._sending(), opened_ledger(self.folder, self._now(None)) as ledger:
+        with self.folder.held(SENDING, _PATIENCE), opened_ledger(self.folder, self._now(None)) as ledger:
             if self._id in ledger.accounts:
                 self._finish(ledger)
 
@@ -124,8 +124,8 @@ class Member:
             account, held = ledger.accounts.get(self._id), None
             if account is not None and not account.life:
                 self._forget()  # The process may have been killed before it did.
-            elif account is not None and self._turn_over(account, now):
-                ledger = self._finish(ledger)
+            elif account is not None and self.campaign.turns and last_begun(self.campaign, now) > account.first:
+                ledger = self._finish(ledger)  # The turn is over.
             elif account is not None:
                 held = State.read(self.folder, self._id)
                 if held is not None and (held.life != account.life or held.ratchet.round > account.through + 1):
@@ -135,9 +135,6 @@ class Member:
                         "back; without it, this campaign is not answered any more"
                     )
             yield ledger, held
-
-    def _turn_over(self, account: Account, now: float) -> bool:
-        return self.campaign.turns is not None and last_begun(self.campaign, now) > account.first
 
     def _finish(self, ledger: Ledger) -> Ledger:
         """Keep nothing but the ledger's account: the campaign was left, or its turn is over."""
@@ -150,20 +147,16 @@ class Member:
         """Remove the state, and one that was half-written when the process was killed."""
         self.folder.remove(f"{file_name(self._id)}.part", file_name(self._id))
 
-    def _sending(self) -> contextlib.AbstractContextManager[object]:
-        """Keep other processes from sending a report or leaving a campaign."""
-        return self.folder.held(SENDING, _PATIENCE)
-
     @contextlib.contextmanager
     def _attempt(self, tried: bytes | None) -> Iterator[bytes | None]:
         """An attempt to send. It yields the report, which the ledger then has as tried; or None.
 
-        Only the process that tried a report before has it, and may try it again until the client has left.
+        No other process can send meanwhile. Only the process that tried a report before has it, and may try it
+        again until the client has left.
         """
-        with self._sending():
-            now = self._now(None)
+        with self.folder.held(SENDING, _PATIENCE):
+            now, body = self._now(None), None
             with self.opened(now) as (ledger, held):
-                body = None
                 if held is not None and tried is None:
                     body = self._prepared(ledger, held, now, tried=True)
                 elif held is not None and held.prepared == (self.campaign.round_at(now), tried):
@@ -285,26 +278,22 @@ class Client(Member):
         # Until there are other answers, a path is this one in every look.
         encoded = path.joined([given] * path.looks) if path else given
         with self.opened(now) as (ledger, held):
-            changed, told = ledger.under(self.policy), held
+            changed, state = ledger.under(self.policy), held
             if self._id not in ledger.accounts:
                 first = _checked_offer(changed, self.campaign, self.policy, now)
-                told = State.new(self.campaign, encoded, first, system)
-                listed = () if told is None else (told.ratchet.round, told.life)
+                state = State.new(self.campaign, encoded, first, system)
+                listed = () if state is None else (state.ratchet.round, state.life)
                 changed = changed.joined(self.campaign, *listed)
             elif held is not None and not path and encoded != held.value:
-                told = held.holding(self.campaign, encoded, system)
-            if told is not None:
-                looks = noted_look(told.looks, self.campaign, given, now) if path else ()
-                told = replace(told, days=days, looks=looks)
+                state = held.holding(self.campaign, encoded, system)
+            if state is not None:
+                looks = noted_look(state.looks, self.campaign, given, now) if path else ()
+                state = replace(state, days=days, looks=looks)
             # The ledger is written first, so that there is never a state that no ledger lists.
             if changed != ledger:
                 changed.write(self.folder)
-            if told is not None and told != held:
-                told.write(self.folder, self._id)
-
-    def offer(self) -> "Offer":
-        """What answering would take of the budget, without joining."""
-        return offer(self.folder.path, self.campaign, self.policy, clock=self._clock)
+            if state is not None and state != held:
+                state.write(self.folder, self._id)
 
     def used(self, *, newcomer: bool = True) -> None:
         """Note a use, and answer a ready question about days of use from now on.
@@ -354,8 +343,8 @@ def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: floa
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
     policy.check_relayed(campaign)
     policy.check_every_round(campaign)
-    if found := client_problems(campaign):
-        raise CampaignRefused(f"this campaign is refused: {'; '.join(found)}")
+    if problems := client_problems(campaign):
+        raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     first = last_begun(campaign, now) + 1
     if first > last_round(campaign):
         raise CampaignRefused("this campaign is over: no later round is left")
@@ -399,14 +388,15 @@ class SendTimes:
     def tend(self, member: Member, send: Callable[[], Outcome]) -> tuple[Outcome, float | None]:
         """Send if it is time. The result is the outcome, and when to call this again; None if no round is left."""
         outcome, name = Outcome.NOTHING, member.campaign.id
-        if self._come(member, self._clock()):
+        if self._is_time(member):
             outcome = send()
             self._planned.pop(name, None)
-            self._come(member, self._clock())
+            self._is_time(member)
         return outcome, self._planned.get(name)
 
-    def _come(self, member: Member, now: float) -> bool:
+    def _is_time(self, member: Member) -> bool:
         """Whether to send now. A sending time that was missed is replaced by a new random one soon."""
+        now = self._clock()
         due, name = member.due(now), member.campaign.id
         if due is None:
             self._planned.pop(name, None)

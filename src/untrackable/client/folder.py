@@ -142,8 +142,8 @@ class Folder:
         """
         return _mark(self._held_lock)
 
-    def mark_anew(self) -> str:
-        """The mark of the lock file, opened anew."""
+    def mark_when_opened(self) -> str:
+        """The mark of the lock file if it is opened once more."""
         with (self.path / "lock").open("rb") as file:
             return _mark(file.fileno())
 

@@ -103,8 +103,8 @@ class Ledger:
     def marked(self, campaign: str, round: int, *, tried: bool) -> "Ledger":
         """The ledger with all rounds up to this one counted as answered, and as tried."""
         account = self.accounts[campaign]
-        through, attempted = max(account.through, round), max(account.tried, round)
-        return self._with(replace(account, through=through, tried=attempted if tried else account.tried))
+        last_tried = max(account.tried, round) if tried else account.tried
+        return self._with(replace(account, through=max(account.through, round), tried=last_tried))
 
     def moved(self, now: float) -> "Ledger":
         """The ledger in a copied folder. Rounds that have begun may have been answered, so they are closed."""
@@ -120,31 +120,29 @@ class Ledger:
                 ledger = ledger.marked(name, last_begun(account.campaign, now), tried=True)
         return replace(ledger, time=int(now), settled=int(now))
 
-    def check(self, policy: Policy, before: "Ledger | None" = None) -> None:
+    def check(self, policy: Policy, before: "Ledger") -> None:
         """Refuse what all campaigns together reveal if it exceeds the policy, or more turns than it allows.
 
         The error says what the ledger `before` this campaign had left.
         """
         spent = self.spent
-        above = [name for name in Spent._fields if getattr(spent, name) > getattr(policy, name) * _FORGIVEN]
+        needed = {name: at_most(sum, 3) for name, sum in spent._asdict().items()}
+        above = [name for name in needed if getattr(spent, name) > getattr(policy, name) * _FORGIVEN]
         if "eps" in above or "delta" in above:
-            left = "" if before is None else _left_words(before.spent, policy)
-            options = [
-                f"--{name} {at_most(getattr(spent, name), 3)}"
-                for name in ("eps", "delta")
-                if getattr(spent, name) > getattr(policy, name)
-            ]
+            left = at_least(max(0.0, policy.eps - before.spent.eps), 3)
+            larger = [name for name in ("eps", "delta") if getattr(spent, name) > getattr(policy, name)]
             raise CampaignRefused(
                 "this campaign does not fit your privacy budget: all campaigns together would need eps "
-                f"{at_most(spent.eps, 3)} and delta {at_most(spent.delta, 3)} (upper), and your policy allows "
-                f"{policy.eps:g} and {policy.delta:g}. {left}`untrackable policy show` says what is spent. Only "
-                f"you can raise your budget, if you mean it: `untrackable policy set {' '.join(options)}`"
+                f"{needed['eps']} and delta {needed['delta']} (upper), and your policy allows {policy.eps:g} and "
+                f"{policy.delta:g}. Before this one, eps {left} is left (lower). `untrackable policy show` says "
+                "what is spent. Only you can raise your budget, if you mean it: `untrackable policy set "
+                f"{' '.join(f'--{name} {needed[name]}' for name in larger)}`"
             )
         if above:
             raise CampaignRefused(
                 "this campaign would make you too easy to track: all campaigns together need gamma "
-                f"{at_most(spent.gamma, 3)} and a tracking delta of {at_most(spent.tracking_delta, 3)} (upper), "
-                f"and your policy allows {policy.gamma:g} and {policy.tracking_delta:g}"
+                f"{needed['gamma']} and a tracking delta of {needed['tracking_delta']} (upper), and your policy "
+                f"allows {policy.gamma:g} and {policy.tracking_delta:g}"
             )
         self._check_turns(policy)
 
@@ -153,17 +151,15 @@ class Ledger:
 
         Only the public times of campaigns count, whichever of their rounds were answered, and no clock.
         """
-        campaigns = (account.campaign for account in self.accounts.values())
-        times = sorted(
-            (asked.first_round, asked.ends or math.inf) for asked in campaigns if asked.turns is not None
-        )
+        with_turns = [each.campaign for each in self.accounts.values() if each.campaign.turns is not None]
+        times = sorted((asked.first_round, asked.ends or math.inf) for asked in with_turns)
         for (_, end), (begin, _) in itertools.pairwise(times):
             if begin < end:
                 raise CampaignRefused(
                     "this campaign runs at the same time as another one in which you have or had a turn. With two "
                     "turns at a time, an observer of two places could tell who you are much better than with one. "
-                    "Who asks can put the questions into one campaign, which takes one turn; or wait until the "
-                    "other campaign is over"
+                    "The people who ask can put all questions into one campaign, which takes one turn, or wait "
+                    "until the other campaign is over"
                 )
         most = policy.turns_a_year
         for (first, _), (last, _) in zip(times, times[most:], strict=False):
@@ -265,8 +261,8 @@ def opened_ledger(folder: Folder, now: float) -> Iterator[Ledger]:
 def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
     """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
     ledger.moved(now).write(folder)
-    found = Ledger.read(folder)
-    if found.folder_mark != folder.mark_anew():
+    settled = Ledger.read(folder)
+    if settled.folder_mark != folder.mark_when_opened():
         raise StateError(
             f"{folder.path} is on a file system where a file that is opened again looks like another one "
             "(inode, time of writing), so the client cannot notice copies and answers nothing: "
@@ -277,7 +273,7 @@ def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
         "rounds that have begun are not answered, and reports that were about to be sent are dropped",
         folder.path,
     )
-    return found
+    return settled
 
 
 def read_ledger(folder: Path) -> Ledger:
@@ -287,11 +283,6 @@ def read_ledger(folder: Path) -> Ledger:
     opened = Folder(folder)
     with opened.locked():
         return Ledger.read(opened)
-
-
-def stored_policy(folder: Path) -> Policy | None:
-    """The policy in a folder, without pins; None if no answer has been given there yet."""
-    return read_ledger(folder).policy
 
 
 def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> Policy | None:
@@ -318,8 +309,3 @@ def last_round(campaign: Campaign) -> int:
 @lru_cache(maxsize=64)
 def _campaign(document: bytes) -> Campaign:
     return Campaign.from_bytes(document)
-
-
-def _left_words(spent: Spent, policy: Policy) -> str:
-    """What is left before a campaign (lower)."""
-    return f"Before this one, eps {at_least(max(0.0, policy.eps - spent.eps), 3)} is left (lower). "

@@ -1,13 +1,18 @@
 """The policy of a person: how much all campaigns together may reveal, and which campaigns count as published."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from untrackable import checks, strict_json
 from untrackable.errors import CampaignRefused, PolicyRaised
-from untrackable.protocol.campaign import Campaign, Directory, check_id
 from untrackable.web_address import WebAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untrackable.protocol.campaign import Campaign, Directory
 
 LIMITS: dict[str, Any] = {
     "eps": 1.0,
@@ -46,12 +51,14 @@ class Policy:
     delta: float = LIMITS["delta"]
     gamma: float = LIMITS["gamma"]
     tracking_delta: float = LIMITS["tracking_delta"]
-    every_round: bool = False
-    turns_a_year: int = 4
+    every_round: bool = LIMITS["every_round"]
+    turns_a_year: int = LIMITS["turns_a_year"]
     relays: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        from untrackable.protocol.campaign import check_id  # Options of commands need the limits only.
+
         if not isinstance(self.every_round, bool):
             raise TypeError(f"every_round must be True or False, not {type(self.every_round).__name__}")
         checks.settle(
@@ -65,14 +72,14 @@ class Policy:
             pins=tuple(sorted({check_id(pin) for pin in self.pins})),
         )
 
-    def check_not_above(self, stored: "Policy") -> None:
+    def check_not_above(self, stored: Policy) -> None:
         """Refuse to be used in place of a stored policy that allows less."""
-        above = [name for name in LIMITS if getattr(self, name) > getattr(stored, name)]
+        above = {name: getattr(self, name) for name in LIMITS if getattr(self, name) > getattr(stored, name)}
         relays = [relay for relay in self.relays if relay not in stored.relays]
         if above or relays:
-            more = [f"{name} {getattr(self, name)!r} instead of {getattr(stored, name)!r}" for name in above]
+            more = [f"{name} {limit!r} instead of {getattr(stored, name)!r}" for name, limit in above.items()]
             more += [f"the relay {relay}" for relay in relays]
-            options = [_option(name, getattr(self, name)) for name in above]
+            options = [_option(name, limit) for name, limit in above.items()]
             options += [f"--relay {relay}" for relay in (*stored.relays, *relays) if relays]
             raise PolicyRaised(
                 f"this would allow more than the policy stored in this folder: {', '.join(more)}; nothing was "
@@ -81,11 +88,11 @@ class Policy:
 
     def limits(self) -> dict[str, Any]:
         """The limits and relays as JSON, without the pins, which belong to an application."""
-        found: dict[str, Any] = strict_json.finite({name: getattr(self, name) for name in LIMITS})
-        return {**found, "relays": list(self.relays)}
+        limits: dict[str, Any] = strict_json.finite({name: getattr(self, name) for name in LIMITS})
+        return {**limits, "relays": list(self.relays)}
 
     @staticmethod
-    def from_limits(content: Mapping[str, Any]) -> "Policy":
+    def from_limits(content: Mapping[str, Any]) -> Policy:
         """The policy that has these limits, and no pins."""
         limits: dict[str, Any] = {name: type(usual)(content[name]) for name, usual in LIMITS.items()}
         return Policy(**limits, relays=tuple(content["relays"]))

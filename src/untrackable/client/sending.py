@@ -4,7 +4,7 @@ Each attempt is a new connection with verified TLS, and with the same headers fo
 up, even if the other side sends slowly, repeats itself or sends nothing.
 
 A relay cannot read the reports that it passes on, and the collector does not see who sent them. A report is sealed
-anew for every attempt, always to the same length, with a public key that the campaign lists. Only the collector's
+again for every attempt, always to the same length, with a public key that the campaign lists. Only the collector's
 gateway can open it, and only this client can open the answer: one that does not open counts as none.
 """
 
@@ -100,17 +100,16 @@ class Address(WebAddress):
     @staticmethod
     def of(server: str, campaign: str) -> "Address":
         """The address at a server, which must use https, or http on this machine."""
-        found = WebAddress.parse("server", server)
-        path = f"{found.path}/campaigns/{check_id(campaign)}/reports"
-        return Address(found.scheme, found.host, found.port, path)
+        at = WebAddress.parse("server", server)
+        return Address(at.scheme, at.host, at.port, f"{at.path}/campaigns/{check_id(campaign)}/reports")
 
     @staticmethod
     def of_relay(relay: str, collector: "Address") -> "Address":
         """The address of a relay, which must be https (http on this machine) and not at the collector's host."""
-        found = WebAddress.parse("relay", relay)
-        if found.host == collector.host and not (is_this_machine(found.host) and found.port != collector.port):
+        at = WebAddress.parse("relay", relay)
+        if at.host == collector.host and not (is_this_machine(at.host) and at.port != collector.port):
             raise ValueError("relay must not be the collector: whoever runs both knows who sent which report")
-        return Address(found.scheme, found.host, found.port, found.path or "/")
+        return Address(at.scheme, at.host, at.port, at.path or "/")
 
     def proxy(self) -> Proxy | None:
         """The proxy that the environment names (https_proxy, all_proxy, no_proxy). There is none for http.
@@ -249,17 +248,15 @@ class Connection:
     def __init__(self, host: str, port: int, *, seconds: float) -> None:
         self._until = time.monotonic() + seconds
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        for left, (*_, found) in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        for tried, (*_, address) in enumerate(addresses):
             with contextlib.suppress(OSError):
                 # The time is divided, so that an address that does not answer leaves some for the others.
-                self._socket = socket.create_connection((str(found[0]), port), self._remaining() / left)
+                share = self._remaining() / (len(addresses) - tried)
+                self._socket = socket.create_connection((str(address[0]), port), share)
                 return
         raise ConnectionError("no address answers")
 
-    def __enter__(self) -> "Connection":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._socket.close()
 
     def secure(self, host: str) -> None:
@@ -295,13 +292,6 @@ class Connection:
                 raise
             answer.headers = HTTPMessage()
         return answer
-
-    def content(self, answer: HTTPResponse) -> bytes:
-        """The content of an answer, up to a limit."""
-        try:
-            return answer.read(_LARGEST_CONTENT)
-        except ValueError:  # from the length of a chunk
-            raise ConnectionError("not HTTP") from None
 
     def in_time(self) -> socket.socket:
         """The connection, which waits no longer than there is time left."""
@@ -353,7 +343,8 @@ def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOU
 def _connected(address: Address, timeout: float) -> Iterator[Connection]:
     """A new connection, through the proxy of the environment, if any. For https it is under verified TLS."""
     proxy = address.proxy()
-    with Connection(*address.reached_by(), seconds=checks.positive("timeout", timeout)) as connection:
+    seconds = checks.positive("timeout", timeout)
+    with contextlib.closing(Connection(*address.reached_by(), seconds=seconds)) as connection:
         if proxy is not None:
             to = f"{f'[{address.host}]' if ':' in address.host else address.host}:{address.port}"
             lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
@@ -384,18 +375,22 @@ def _retry_seconds(given: str | None) -> float | None:
     return float(given) if given is not None and given.isascii() and given.isdigit() and len(given) < 8 else None
 
 
-KeysFrom = Callable[[int], Sequence[bytes]]
-"""The key configurations for a round: its own, and then the ones that the campaign lists after it."""
-
-
 class SealedPost:
     """The way of a campaign's reports through a relay. It is called as `post` is, with a relay's address.
 
+    `keys_from` gives the key configurations for a round: its own, and then those that the campaign lists after it.
     If the gateway does not have the key that a report was sealed with, the next attempt uses the next listed key.
     That is remembered for this report only, because later reports would otherwise be recognised by their key.
     """
 
-    def __init__(self, campaign: str, keys_from: KeysFrom, *, collector: Address, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        campaign: str,
+        keys_from: Callable[[int], Sequence[bytes]],
+        *,
+        collector: Address,
+        timeout: float = TIMEOUT,
+    ) -> None:
         from untrackable.oblivious import sealing  # It needs an extra, and says so before a report is made.
 
         self._sealing: Any = sealing
@@ -420,19 +415,19 @@ class SealedPost:
                 if not ready(*connection.addresses()):
                     return Reply(None)
                 head = _head(relay, self._sealing.REQUEST_MEDIA_TYPE, len(sealed.body))
-                found = connection.ask(head + sealed.body)
-                content = connection.content(found)
-        except (OSError, HTTPException):
+                answer = connection.ask(head + sealed.body)
+                content = answer.read(_LARGEST_CONTENT)
+        except (OSError, HTTPException, ValueError):  # The length of a chunk may be no number.
             return Reply(None)
-        media_type = found.headers.get_content_type()
+        media_type = answer.headers.get_content_type()
         if media_type == self._sealing.ANSWER_MEDIA_TYPE:
             return _opened(sealed, content)
         # A relay could claim this, too. Nothing is lost by believing it, because every listed key is the gateway's.
         if media_type == "application/problem+json" and _is_unknown_key(content):
             self._refused = (body, refusals + 1)
         # The relay may ask for a delay if it is busy. Anything else that it says by itself is ignored.
-        busy = found.status in _ASKED_TO_RETRY
-        return Reply(None, _retry_seconds(found.headers.get("retry-after")) if busy else None)
+        busy = answer.status in _ASKED_TO_RETRY
+        return Reply(None, _retry_seconds(answer.headers.get("retry-after")) if busy else None)
 
 
 def _opened(sealed: Any, content: bytes) -> Reply:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from untrackable.client.folder import Folder
 from untrackable.encodings.days_of_use import DaysOfUse
-from untrackable.encodings.path import Path
+from untrackable.encodings.record import Path
 from untrackable.errors import StateError, ValueChangeRefused
-from untrackable.mechanisms.entropy import Entropy, below, word
+from untrackable.mechanisms.randomness import Entropy, below, word
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.turns import Turns
@@ -133,8 +133,7 @@ class State:
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
             )
-        ratchet = replace(self.ratchet, fresh=source(SIZE))
-        kept, mechanism = self.kept, campaign.mechanism
+        ratchet, kept, mechanism = replace(self.ratchet, fresh=source(SIZE)), self.kept, campaign.mechanism
         if value not in kept and mechanism.changes_in_place:
             changed = mechanism.change_value(mechanism.unpack_state(kept[self.value]), value, source)
             kept = {value: mechanism.pack_state(changed)}
@@ -207,7 +206,8 @@ def noted_look(looks: tuple[LookAnswer, ...], campaign: Campaign, value: int, no
 
 def path_of(looks: tuple[LookAnswer, ...], path: Path, round: int) -> int:
     """The encoded path of a round. Looks before the first answer have that one."""
-    last = range((round - 1) * path.looks, round * path.looks)
-    return path.joined(
-        [next((a.value for a in reversed(looks) if a.look <= look), looks[0].value) for look in last]
-    )
+
+    def value(look: int) -> int:
+        return next((each.value for each in reversed(looks) if each.look <= look), looks[0].value)
+
+    return path.joined([value(look) for look in range((round - 1) * path.looks, round * path.looks)])

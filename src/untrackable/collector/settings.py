@@ -1,9 +1,11 @@
-"""The settings that the operator of a collector chooses."""
+"""The settings that the operator of a collector chooses, and opening the store at the chosen address."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from untrackable import checks
+from untrackable.collector.store import Store
+from untrackable.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +57,20 @@ class Settings:
             checks.settle(self, keep_sums=checks.positive("keep_sums", self.keep_sums))
         if self.largest_body > self.room:
             raise ValueError(f"largest_body must be at most room, which is {self.room}, got {self.largest_body}")
+
+
+def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:
+    """Open the store at sqlite:///PATH or postgresql://…. With `check`, damaged data is a `StoreError`.
+
+    With `make`, a missing file or missing tables are created. Without it, they are a `StoreError`, and
+    nothing is changed.
+    """
+    if url.startswith("sqlite:///") and url != "sqlite:///":
+        from untrackable.collector.sqlite import SqliteStore
+
+        return SqliteStore.open(Path(url.removeprefix("sqlite:///")), check=check, make=make)
+    if url.startswith(("postgresql://", "postgres://")):
+        from untrackable.collector.postgres import PostgresStore
+
+        return PostgresStore.open(url, check=check, make=make)
+    raise StoreError("the address of a store must be sqlite:///PATH or postgresql://…")

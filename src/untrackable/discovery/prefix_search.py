@@ -1,23 +1,27 @@
-"""The search: at every level, keep the prefixes that stand out enough to be looked into further."""
+"""The search for frequent strings: at every level, keep the prefixes that stand out enough to be extended.
 
-from collections.abc import Callable, Iterator
+`BucketTables` say how likely a string that nobody holds is to have entries as large as some sum. `StringWeights`
+share one error rate among the tests of all strings.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.discovery.bucket_tables import BucketTables
-from untrackable.discovery.child_prefixes import buckets, child_states, searched_table, striking_children
-from untrackable.discovery.string_weights import StringWeights
-from untrackable.encodings.discovered_strings import DiscoveredStrings
-from untrackable.mechanisms.splitmix import STEP, mixed_words
+from untrackable.arrays import FloatArray, Integers, Words
+from untrackable.encodings.strings import DiscoveredStrings
+from untrackable.kernels import engine
+from untrackable.kernels.engine import arrays, compiled, in_main_memory, on_gpu, read_only
+from untrackable.mechanisms.randomness import STEP, mixed_words
 
-Words = NDArray[np.uint64]
 LevelProgress = Callable[[int, float], None]
-"""Called with the level, counted from 1, and how much of it is done."""
-
+"""Called with the level, counted from 1, and the share of it that is done."""
 _TOGETHER = 1 << 20
-"""How many prefixes are looked at together."""
+"""The number of prefixes that are looked at together."""
 _MANY_CHILDREN = 1 << 14
 """If a prefix has this many children, a level keeps `beam` prefixes. If it has fewer, a level keeps more."""
 _WIDEST = 16
@@ -30,8 +34,8 @@ class KeptPrefixes:
 
     `symbols` has a row for each: symbols are numbered from 1, and 0 follows the end. `ends` is the length of one
     that has ended, or else the level's prefix length. `states` are hash states, `steps` the entries at every level
-    up to this one, `parents` the indices of the parents at the level before. `tried` is how many prefixes were
-    looked at.
+    up to this one, `parents` the indices of the parents at the level before. `tried` is the number of
+    prefixes that were looked at.
     """
 
     symbols: NDArray[np.uint16]
@@ -43,26 +47,26 @@ class KeptPrefixes:
 
 
 def search(
-    encoding: DiscoveredStrings, tables: BucketTables, beam: int, progress: LevelProgress
+    encoding: DiscoveredStrings, tables: "BucketTables", beam: int, progress: LevelProgress
 ) -> list[KeptPrefixes]:
     """At every level, the prefixes whose sum of entries is less likely by chance than level_width·weight.
 
     So a level keeps on average at most `level_width` prefixes that nobody shares.
     """
     strings = StringWeights.of(encoding)
-    found: list[KeptPrefixes] = []
+    levels: list[KeptPrefixes] = []
     before = _root(encoding)
     for level, size in enumerate(encoding.prefixes):
         weights = strings.prefix_weights(size)
         kept = level_width(encoding, level, beam)
         limits = np.array([tables.null.threshold(0, level + 1, kept * weight) for weight in weights])
         before = _next_level(encoding, tables, before, level, limits, weights, progress)
-        found.append(before)
-    return found
+        levels.append(before)
+    return levels
 
 
 def level_width(encoding: DiscoveredStrings, level: int, beam: int) -> int:
-    """How many prefixes that nobody shares a level keeps: `beam`, or up to 16 times that if children are few."""
+    """The number of unshared prefixes that a level keeps: `beam`, or up to 16 times that if children are few."""
     if level == encoding.levels - 1:
         return beam
     children: int = encoding.symbols ** (encoding.prefixes[level + 1] - encoding.prefixes[level])
@@ -83,7 +87,7 @@ def _root(encoding: DiscoveredStrings) -> KeptPrefixes:
 
 def _next_level(
     encoding: DiscoveredStrings,
-    tables: BucketTables,
+    tables: "BucketTables",
     before: KeptPrefixes,
     level: int,
     limits: NDArray[np.int64],
@@ -93,7 +97,7 @@ def _next_level(
     """The children of all prefixes whose sum of entries reaches the limit of their length."""
     start = encoding.prefixes[level - 1] if level else 0
     table, key, bits = tables.steps[level], encoding.keys[level + 1], encoding.bucket_bits
-    sums, searched = before.steps.sum(axis=1, dtype=np.int64), searched_table(table)
+    sums, searched = before.steps.sum(axis=1, dtype=np.int64), _searched_table(table)
     kept = []
     tried = 0
     for group in _child_groups(encoding, before, start, level, progress):
@@ -101,7 +105,7 @@ def _next_level(
         states = group.states.reshape(-1)
         limit = np.repeat(limits[group.ends] - sums[group.parents], each)
         places = striking_children(states, group.more, searched, limit, key, bits)
-        found = child_states(states, group.more, places)
+        new_states = child_states(states, group.more, places)
         each *= max(1, group.more.size)
         tried += each * group.parents.size
         which, place = np.divmod(places, max(1, each))
@@ -109,8 +113,8 @@ def _next_level(
         symbols = before.symbols[parents]
         for i in range(group.depth):
             symbols[:, start + i] = place // encoding.symbols ** (group.depth - 1 - i) % encoding.symbols + 1
-        entries = np.concatenate((before.steps[parents], table[buckets(found, key, bits)][:, None]), axis=1)
-        kept.append((symbols, group.ends[which], found, entries, parents))
+        entries = np.concatenate((before.steps[parents], table[buckets(new_states, key, bits)][:, None]), axis=1)
+        kept.append((symbols, group.ends[which], new_states, entries, parents))
     symbols, ends, states, entries, parents = (np.concatenate(column) for column in zip(*kept, strict=True))
     chance = tables.null.tail(0, level + 1, entries.sum(axis=1, dtype=np.int64)) / weights[ends]
     order = np.argsort(chance, kind="stable")
@@ -154,3 +158,182 @@ def _child_groups(
         last = more if size > start else none
         yield _ChildGroup(parents, np.full(parents.size, size), states, last, size - start)
     progress(level + 1, 1.0)
+
+
+# --- the children of many prefixes whose buckets have large enough entries: the inner loop ----------------
+
+_ONE_THREAD = 1 << 17
+"""Up to this many children, one thread is faster than several."""
+_WORTH_COPYING = 1 << 16
+"""From this many children on, the GPU is faster, although their parents have to be copied to it."""
+
+
+def _searched_table(table: NDArray[np.int16]) -> Any:
+    """The entries of a level as `striking_children` takes them: on the GPU, if the search runs there."""
+    return arrays().asarray(table)
+
+
+def striking_children(states: Words, more: Words, table: Any, limits: Integers, key: int, bits: int) -> Integers:
+    """The indices i·len(more) + j of the children mix(states[i] + more[j]) whose entry is at least limits[i].
+
+    If `more` is empty, each state is its own only child. The table comes from `_searched_table`.
+    """
+    work = states.size * more.size
+    if on_gpu() and work >= _WORTH_COPYING:
+        from untrackable.kernels import gpu
+
+        return gpu.striking_children(states, more, table, limits, key, bits)
+    table = in_main_memory(table)
+    if not more.size or compiled(work) is None:
+        children = mixed_words(states[:, None] + more) if more.size else states[:, None]
+        return np.flatnonzero(table[buckets(children, key, bits)] >= limits[:, None])
+    from untrackable.kernels import compiled as kernels
+
+    places, striking = np.empty(work, dtype=np.int64), {}
+    given = (read_only(states), read_only(more), read_only(table), read_only(limits))
+    words = (np.uint64(key), np.uint64(64 - bits))
+
+    def look(start: int, stop: int) -> None:
+        striking[start] = kernels.striking_children(*given, *words, places, start, stop)
+
+    engine.split_work(look, states.size, threads=engine.allowed() if work > _ONE_THREAD else 1)
+    return np.concatenate([places[i * more.size : i * more.size + n] for i, n in sorted(striking.items())])
+
+
+def child_states(states: Words, more: Words, places: Integers) -> Words:
+    """The hash states of the children at these indices."""
+    if not more.size:
+        return states[places]
+    parents, steps = np.divmod(places, more.size)
+    return mixed_words(states[parents] + more[steps])
+
+
+def buckets(states: Words, key: int, bits: int) -> Integers:
+    """The bucket of each hash state at the level with this key."""
+    return (mixed_words(states ^ np.uint64(key)) >> np.uint64(64 - bits)).view(np.int64)
+
+
+# --- the entries of all buckets, and how their sums are distributed by chance -----------------------------
+
+_FINE = 24
+"""The number of steps in a standard deviation of a level."""
+_CAPS = (np.inf, 128.0, 96.0, 64.0, 48.0, 32.0, 24.0, 16.0, 12.0, 8.0, 7.0, 6.0, 5.5, 5.0, 4.5, 4.0, 3.5)
+"""The caps that are tried, in standard deviations."""
+_MOST = 1 << 12
+"""The largest entry in steps, whatever the cap."""
+
+
+class _NullDistributions:
+    """The law of sums of the entries of uniform buckets, for every range of levels.
+
+    `counts` has a row for each level: the number of buckets with each number of steps, from `low` on.
+    """
+
+    def __init__(self, counts: Integers, low: int) -> None:
+        self._distributions = counts / counts.sum(axis=1, keepdims=True)
+        self._low = low
+        self._tails: dict[tuple[int, int], FloatArray] = {}
+
+    def tail(self, first: int, last: int, sums: Integers) -> FloatArray:
+        """P(the entries of the levels first … last-1 sum to at least this), for each of the sums (exact)."""
+        tail = self._tail(first, last)
+        return tail[np.clip(sums - self._low * (last - first), 0, tail.size - 1)]
+
+    def threshold(self, first: int, last: int, probability: float) -> int:
+        """The least sum that is reached with at most this probability, or one more than the largest sum."""
+        tail = self._tail(first, last)
+        return self._low * (last - first) + int(np.searchsorted(-tail, -probability))
+
+    def _tail(self, first: int, last: int) -> FloatArray:
+        """The tail from the least possible sum on. The last entry is 0, for sums that cannot be reached."""
+        if (first, last) not in self._tails:
+            whole = reduce(np.convolve, self._distributions[first:last])
+            self._tails[first, last] = np.append(np.cumsum(whole[::-1])[::-1], 0.0)
+        return self._tails[first, last]
+
+
+class BucketTables:
+    """The entries of all buckets in capped whole steps, a row for each level and how their sums are distributed.
+
+    A hash that no client has used is independent of everything that clients have sent. Take a string that nobody
+    holds, and the first level at which nobody shares its prefix. From that level on, its entry is that of a uniform
+    bucket of the level's table, whatever the table. The probability that the sum of such entries reaches a value is
+    not modelled but counted, by convolving the histograms of the tables. So noise, collisions with other strings
+    and dishonest reports are all included. Entries above a cap count as the cap, so that collisions with heavy
+    strings do not hide lighter ones.
+    """
+
+    def __init__(self, entries: FloatArray, tests: Mapping[int, float]) -> None:
+        """Choose the cap with which the least frequency passes all tests: p-values to reach, by first level.
+
+        The choice depends on the entries alone.
+        """
+        spread = float(np.quantile(np.abs(entries[:, : 1 << 16]), 0.6827)) or 1.0
+        steps = np.rint(np.clip(entries * (_FINE / spread), -_MOST, _MOST)).astype(np.int16)
+        low, high = int(steps.min()), int(steps.max())
+        counts = np.stack([np.bincount(row - low, minlength=high - low + 1) for row in steps])
+        options = []
+        self.scale = _FINE / spread
+        """The number of steps in an entry of 1."""
+        self.highest = _MOST
+        """The largest number of steps that an entry can have."""
+        self.caps: dict[float, _NullDistributions] = {}
+        """How sums are distributed under each cap that was tried, in steps; infinity stands for no cap."""
+        for cap in {int(min(high, cap * _FINE)) for cap in _CAPS}:
+            capped = counts[:, : max(1, cap - low + 1)].copy()
+            capped[:, -1] += counts[:, capped.shape[1] :].sum(axis=1)
+            null = _NullDistributions(capped, low)
+            needed = max(null.threshold(i, len(steps), p) / (len(steps) - i) for i, p in tests.items())
+            self.caps[cap if cap < high else np.inf] = null
+            options.append((_mean_below(needed / _FINE, cap / _FINE), -cap, null))
+        _, cap, self.null = min(options, key=lambda entry: entry[:2])
+        self.steps = np.minimum(steps, max(-cap, low), out=steps)
+
+
+def _mean_below(needed: float, cap: float) -> float:
+    """The mean of a normal variable of deviation 1 whose mean is `needed` once it is capped."""
+    means = np.linspace(needed, max(needed, cap) + 3, 400)
+    room = cap - means
+    from scipy import special
+
+    capped = cap - (room * special.ndtr(room) + np.exp(-(room**2) / 2) / np.sqrt(2 * np.pi))
+    enough = np.flatnonzero(capped >= needed)
+    return float(means[enough[0]]) if enough.size else np.inf
+
+
+# --- the weight of each possible string -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StringWeights:
+    """Weights of strings and of prefixes. The tests of all strings share one error rate by these.
+
+    All lengths have the same weight, and so have all strings of a length: a string of l symbols out of q has weight
+    q^-l/(number of lengths), and all weights sum to one. So a short string has to stand out less than a long one,
+    as there are fewer of them.
+
+    A prefix of m symbols is either a whole string of fewer than m symbols, with its end, or open.
+    """
+
+    symbols: int
+    shortest: int
+    longest: int
+
+    @staticmethod
+    def of(encoding: DiscoveredStrings) -> "StringWeights":
+        """The weights of the strings that an encoding takes."""
+        return StringWeights(encoding.symbols, encoding.shortest, encoding.longest)
+
+    def string(self, length: int) -> float:
+        """The weight of one string of `length` symbols."""
+        return float(self.symbols) ** -length / (self.longest - self.shortest + 1)
+
+    def prefix(self, length: int) -> float:
+        """The weight of all strings that begin with the same `length` symbols."""
+        lengths = self.longest - max(self.shortest, length) + 1
+        return float(self.symbols) ** -length * lengths / (self.longest - self.shortest + 1)
+
+    def prefix_weights(self, size: int) -> FloatArray:
+        """Weights of prefixes of `size` symbols: entry l is for an end after l symbols, the last for no end."""
+        ended = [self.string(length) if length >= self.shortest else 0.0 for length in range(size)]
+        return np.array([*ended, self.prefix(size)])

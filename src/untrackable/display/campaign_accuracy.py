@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from untrackable.display.numbers import number, upper
 from untrackable.errors import UntrackableError
-from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of
-from untrackable.planning.goals import LARGEST_PEOPLE, USABLE_ERROR, Goals
-from untrackable.planning.longer_looks import look_law
-from untrackable.planning.rounding import counted
+from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of, look_law
+from untrackable.planning.goal_fields import LARGEST_PEOPLE
+from untrackable.planning.goals import USABLE_ERROR, Goals, counted
 from untrackable.protocol.campaign import Campaign
-from untrackable.theory.monotone_search import smallest_integer
+from untrackable.theory.search import smallest_integer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,54 +1,62 @@
 """A picture of a result, which a notebook shows and which is written as SVG, PDF or PNG."""
 
-import io
-import warnings
+import struct
+import zlib
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from untrackable import checks
+from untrackable.display.charts import pictured
+from untrackable.display.view import Chart, charts_of
 from untrackable.extras import extra
-from untrackable.reports.atomic_file import whole_file
+from untrackable.reports.files import whole_file
 
 with extra("plots"):
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    import vl_convert
 
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of the pictures that can be written."""
-_PIXELS_PER_INCH = 200
-_FILES: Any = {"svg.fonttype": "none", "svg.hashsalt": "untrackable", "pdf.fonttype": 42}
-"""Letters stay letters, so that they can be searched and read aloud, and equal pictures are equal files."""
+_PIXELS = 2
+"""How many pixels of a PNG are one of the drawing, in each direction."""
 
 
 class Picture:
-    """A picture and the words for those who cannot see it. `figure` is matplotlib's, for changes of one's own."""
+    """A picture and the words for those who cannot see it. `chart` is Altair's, for changes of one's own."""
 
-    __slots__ = ("figure", "words")
+    __slots__ = ("chart", "words")
 
-    def __init__(self, figure: Figure, words: str) -> None:
-        self.figure, self.words = figure, words
+    def __init__(self, chart: Any, words: str) -> None:
+        self.chart, self.words = chart, words
+
+    @classmethod
+    def of(cls, charts: Sequence[Chart]) -> "Picture":
+        """Charts below each other. Their titles are the words."""
+        drawn = [chart for chart in charts if not chart.detailed]
+        return cls(pictured(drawn), "; ".join(chart.title for chart in drawn))
 
     def __repr__(self) -> str:
         return f"<Picture: {self.words}>"
 
     def _repr_svg_(self) -> str:
         """The picture in a notebook."""
-        text = self.content(".svg").decode()
-        return text[text.index("<svg") :]
+        svg: str = vl_convert.vegalite_to_svg(self.chart.to_dict())
+        start, inside = svg.split(">", 1)
+        return f'{start} role="img"><title>{escape(self.words)}</title>{inside}'
 
     def content(self, ending: str) -> bytes:
-        """The file with this ending, one of .png, .svg and .pdf. The same numbers give the same bytes."""
+        """The file with this ending, one of .png, .svg and .pdf.
+
+        The same numbers give the same bytes, but for the order of the parts of a PDF.
+        """
         checks.choice("ending", ending, PICTURES)
-        undated: dict[str, dict[str, str | None]] = {
-            ".png": {"Software": None, "Description": self.words},
-            ".svg": {"Date": None, "Creator": None, "Title": self.words},
-            ".pdf": {"CreationDate": None, "Creator": None, "Producer": None, "Title": self.words},
-        }
-        file = io.BytesIO()
-        with mpl.rc_context(_FILES), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks are drawn as boxes
-            self.figure.savefig(file, format=ending[1:], dpi=_PIXELS_PER_INCH, metadata=undated[ending])
-        return file.getvalue()
+        svg = self._repr_svg_()
+        if ending == ".svg":
+            return svg.encode()
+        if ending == ".pdf":
+            return bytes(vl_convert.svg_to_pdf(svg))
+        return _with_words(vl_convert.svg_to_png(svg, scale=_PIXELS), self.words)
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the picture, whole or not at all. A file that exists is replaced only with `force`."""
@@ -57,6 +65,28 @@ class Picture:
         with whole_file(path) as file:
             file.write(content)
         return path
+
+
+def _with_words(png: bytes, words: str) -> bytes:
+    """A PNG that says what it shows in an international text chunk. Its pixels are packed well, not fast."""
+    signature, at, chunks = png[:8], 8, list[tuple[bytes, bytes]]()
+    while at < len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + length]))
+        at += 12 + length
+    pixels = zlib.decompress(b"".join(content for kind, content in chunks if kind == b"IDAT"))
+    before = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
+    text = b"Description\0\0\0\0\0" + words.encode()
+    written = [*before, (b"iTXt", text), (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
+    return signature + b"".join(
+        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in written
+    )
+
+
+def picture_of(result: object, top: int) -> Picture:
+    """The picture of a result. If it has a bar for each value or string, there are at most `top` of them."""
+    return Picture.of(charts_of(result, top))
 
 
 def picture_path(path: str | Path, *, force: bool = False) -> Path:

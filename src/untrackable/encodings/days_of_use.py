@@ -17,10 +17,8 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from untrackable.encodings.categories import Categories
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import IntegerRange
-from untrackable.encodings.presence import Presence
+from untrackable.encodings.encoding import Categories, Encoding, Presence
+from untrackable.encodings.numbers import IntegerRange
 
 DAY_SECONDS = 86_400
 LAST_DAYS = 28

@@ -1,17 +1,4 @@
-"""Frequencies of known strings from those of the buckets that strings are hashed into.
-
-Let m = 2^d be the number of buckets, F_b the frequency of bucket b, and k the number of different buckets that the
-candidates fall into. A random salt hashes every other string into each bucket with probability 1/m. If a share R of
-the people holds other strings, these add R/m to every bucket on average. The m-k buckets without a candidate show
-that average. So
-
-    f = F_b - (1 - Σ_candidates F)/(m-k)
-
-is unbiased over salts, given the candidates' buckets. For one candidate it is (F_b - 1/m)/(1 - 1/m). The rest is
-chance. If any two strings are hashed independently, f has the additional variance Σ_u f_u²·(1 + 1/(m-k))/m over
-salts, with u over the strings that are not candidates. All rounds with one salt share this error. More reports do
-not reduce it, but more bits do.
-"""
+"""Frequencies of known strings from those of the buckets that strings are hashed into."""
 
 import math
 from collections.abc import Sequence
@@ -22,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.estimation.aggregators import Estimate, FloatArray
-from untrackable.estimation.spread import UnknownSpread
+from untrackable.arrays import FloatArray
+from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.intervals import UnknownSpread
 from untrackable.theory.accuracy import mean_radius
 
 if TYPE_CHECKING:
-    from untrackable.encodings.hashed_strings import HashedStrings
+    from untrackable.encodings.strings import HashedStrings
 
 
 def estimate_candidates(
@@ -37,6 +25,15 @@ def estimate_candidates(
     of: Sequence[int] | None = None,
 ) -> Estimate:
     """Unbiased frequencies of candidates, with radii that also cover collisions with any other strings.
+
+    Let m = 2^d be the number of buckets, F_b the frequency of bucket b, and k the number of different buckets that
+    the candidates fall into. A random salt hashes every other string into each bucket with probability 1/m. If a
+    share R of the people holds other strings, these add R/m to every bucket on average. The m-k buckets without a
+    candidate show that average. So f = F_b - (1 - Σ_candidates F)/(m-k) is unbiased over salts, given the
+    candidates' buckets. For one candidate it is (F_b - 1/m)/(1 - 1/m). The rest is chance. If any two strings are
+    hashed independently, f has the additional variance Σ_u f_u²·(1 + 1/(m-k))/m over salts, with u over the strings
+    that are not candidates. All rounds with one salt share this error. More reports do not reduce it, but more bits
+    do.
 
     With β that of the estimate, the radii fail with probability at most 3β: β for the noise of a candidate's
     bucket, β for the noise of the other candidates' buckets, and β for collisions. The last probability is over the
@@ -137,20 +134,20 @@ def _buckets(encoding: "HashedStrings", strings: Sequence[str | Sequence[str]]) 
     """The bucket of each candidate or group, all different."""
     if isinstance(strings, str) or not len(strings):
         raise ValueError("strings must be a sequence of at least one candidate")
-    found: dict[int, tuple[str, ...]] = {}
+    groups: dict[int, tuple[str, ...]] = {}
     for entry in strings:
         group = (entry,) if isinstance(entry, str) else tuple(entry)
         placed = {encoding.encode(string) for string in group}
         if len(placed) != 1:
             raise ValueError(f"the strings of a group must share a bucket, but {_named(group)} do not")
         bucket = placed.pop()
-        if bucket in found:
+        if bucket in groups:
             raise ValueError(
-                f"strings must be in different buckets, but {_named((*found[bucket], *group))} share one: "
+                f"strings must be in different buckets, but {_named((*groups[bucket], *group))} share one: "
                 "estimate them as a group, as `grouped` returns it, or use more bits"
             )
-        found[bucket] = group
-    return found
+        groups[bucket] = group
+    return groups
 
 
 def _named(strings: tuple[str, ...]) -> str:

@@ -1,15 +1,27 @@
-"""An encoding for several attributes of a person, of which tables can be told: browser by system, for example."""
+"""Encodings of several answers of a person in one report: a record of attributes, and a path through a round.
+
+A record has several attributes, of which tables can be told: browser by system, for example. A path has the answers
+in several consecutive parts of a round. It is a record of them that also tells the changes.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Self
 
 from untrackable import checks
-from untrackable.encodings.asked_tables import AskedTable, AskedTables, Cell, View
-from untrackable.encodings.encoding import LARGEST_BITS, Encoding, from_json
-from untrackable.encodings.shown_text import check_shown
+from untrackable.encodings.encoding import (
+    LARGEST_BITS,
+    AskedTable,
+    AskedTables,
+    Cell,
+    Encoding,
+    View,
+    check_shown,
+    from_json,
+)
 
 LARGEST_TABLE = 1 << 16
 """The largest number of cells of a table."""
@@ -21,8 +33,8 @@ class Record(Encoding):
     """Encodes several attributes, each with an encoding of its own, one after the other, the first in the low bits.
 
     `tables` are the tables that can be estimated: names of one, two or more attributes each, by default every two.
-    Each report is about one of the tables, drawn anew, so that only these are paid for. The table of each attribute
-    by itself can be estimated from any table that it is part of.
+    Each report is about one of the tables, drawn independently, so that only these are paid for. The table of each
+    attribute by itself can be estimated from any table that it is part of.
     """
 
     attributes: Mapping[str, Encoding] | Sequence[tuple[str, Encoding]]
@@ -65,19 +77,17 @@ class Record(Encoding):
 
     @property
     def values(self) -> int:
-        """The number of encoded values; not all of them stand for a record."""
         return 1 << sum(encoding.bits for encoding in self._encodings.values())
 
     @property
     def asked(self) -> AskedTables:
-        """The tables, and then each attribute by itself."""
         return _asked(self)
 
     def _made_tables(self) -> AskedTables:
         used = {name for table in self.tables for name in table}
         alone = [(name,) for name in self._encodings if name in used and (name,) not in self.tables]
-        found = (AskedTable(_table_name(table), tuple(self._table(table))) for table in (*self.tables, *alone))
-        return AskedTables(tuple(self._view(table) for table in self.tables), tuple(found))
+        made = (AskedTable(_table_name(table), tuple(self._table(table))) for table in (*self.tables, *alone))
+        return AskedTables(tuple(self._view(table) for table in self.tables), tuple(made))
 
     def alone(self) -> tuple[tuple[str, Encoding], ...]:
         """A question for each table: about its only attribute, or else a record of its attributes."""
@@ -95,7 +105,6 @@ class Record(Encoding):
         return self._encodings[name]
 
     def encode(self, raw: Any) -> int:
-        """The record of a mapping from every attribute's name to its raw value."""
         if not isinstance(raw, Mapping):
             raise TypeError("a record must map the names of attributes to values")
         if missing := [name for name in self._encodings if name not in raw]:
@@ -105,7 +114,7 @@ class Record(Encoding):
         return sum(self._encoded(name, raw[name]) << self._starts[name] for name in self._encodings)
 
     def _encoded(self, name: str, raw: Any) -> int:
-        """One attribute. What is wrong with it is said with its name."""
+        """One attribute. An error says its name."""
         try:
             return self._encodings[name].encode(raw)
         except (TypeError, ValueError) as error:
@@ -117,22 +126,18 @@ class Record(Encoding):
         return all(self._part(value, name) < encoding.values for name, encoding in self._encodings.items())
 
     def decode(self, value: int) -> dict[str, Any]:
-        """Each attribute's raw value or label."""
         return {name: encoding.decode(self._part(value, name)) for name, encoding in self._encodings.items()}
 
     def label(self, value: int) -> str:
-        """Each attribute with its label."""
         parts = ((name, encoding.label(self._part(value, name))) for name, encoding in self._encodings.items())
         return ", ".join(f"{name}={label}" for name, label in parts)
 
     def describe(self) -> str:
-        """The attributes and the tables, in words for people."""
         parts = "; ".join(f"{name}: {encoding.describe()}" for name, encoding in self._encodings.items())
         tables = "; ".join(_table_name(table) for table in self.tables)
         return f"{len(self._encodings)} attributes ({parts}); tables that can be told: {tables}"
 
     def to_json(self) -> dict[str, Any]:
-        """A description with the attributes in their order, from which `from_json` makes an equal encoding."""
         attributes = [{"name": name, "encoding": encoding.to_json()} for name, encoding in self._encodings.items()]
         tables = [list(table) for table in self.tables]
         return {"type": self.kind, "version": self.version, "attributes": attributes, "tables": tables}
@@ -173,9 +178,97 @@ class Record(Encoding):
 
 @lru_cache(maxsize=16)
 def _asked(record: Record) -> AskedTables:
-    """Kept, because there may be many cells, and a plan asks for them again and again."""
+    """Kept, because there may be many cells, and a plan asks for them many times."""
     return record._made_tables()
 
 
 def _table_name(table: Sequence[str]) -> str:
     return ", ".join(table)
+
+
+LARGEST_PATH = 16
+"""The largest number of bits of a path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path(Encoding):
+    """Encodes the answers in each of the `looks`, the equal parts of a round, the first one in the low bits.
+
+    `of` is the encoding of one answer. The client remembers answers and sends them in one report, at the end of the
+    round. The shares of each look can be estimated, and the tables of every two neighbouring ones, which tell how
+    many people changed their answer.
+    """
+
+    of: Encoding
+    looks: int
+    _record: Record = field(init=False, repr=False, compare=False)
+
+    kind = "path"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Encoding) or self.of.asked is not None:
+            raise TypeError("of must be an encoding of single values")
+        looks = checks.integer("looks", self.looks, low=2, high=LARGEST_PATH)
+        if not 1 <= self.of.bits <= LARGEST_PATH // looks:
+            raise ValueError(
+                f"a path must have at most {LARGEST_PATH} bits, which is {LARGEST_PATH // looks} for each of its "
+                f"{looks} looks; these answers have {self.of.bits}"
+            )
+        names = look_names(looks)
+        record = Record(attributes=dict.fromkeys(names, self.of), tables=list(pairwise(names)))
+        checks.settle(self, looks=looks, _record=record)
+
+    @property
+    def values(self) -> int:
+        """The number of encoded values; not all of them stand for a path."""
+        return self._record.values
+
+    @property
+    def asked(self) -> AskedTables:
+        """The table of each look, then of every two neighbouring ones, from reports about all looks together."""
+        tables = self._record.asked.tables
+        changes = self.looks - 1
+        return AskedTables((tuple(range(self.bits)),), (*tables[changes:], *tables[:changes]))
+
+    def look(self, number: int) -> AskedTable:
+        """The table of a look, 1 for the first."""
+        return self.asked.tables[number - 1]
+
+    def alone(self) -> tuple[tuple[str, Encoding], ...]:
+        return tuple((name, self.of) for name in look_names(self.looks))
+
+    def encode(self, raw: Any) -> int:
+        if isinstance(raw, (str, bytes)) or not isinstance(raw, Sequence):
+            raise TypeError("a path must be a list of answers")
+        if len(raw) != self.looks:
+            raise ValueError(f"a path must have {self.looks} answers, one for each look, got {len(raw)}")
+        return self._record.encode(dict(zip(look_names(self.looks), raw, strict=True)))
+
+    def joined(self, values: Sequence[int]) -> int:
+        """The path of the encoded answers."""
+        return sum(value << i * self.of.bits for i, value in enumerate(values))
+
+    def stands(self, value: int) -> bool:
+        """Whether an encoded value stands for a path."""
+        return self._record.stands(value)
+
+    def decode(self, value: int) -> list[Any]:
+        return list(self._record.decode(value).values())
+
+    def label(self, value: int) -> str:
+        return self._record.label(value)
+
+    def describe(self) -> str:
+        return f"{self.of.describe()}; the answers in {self.looks} consecutive looks, in one report"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": self.kind, "version": self.version, "of": self.of.to_json(), "looks": self.looks}
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        return cls(of=from_json(parameters["of"]), looks=parameters["looks"])
+
+
+def look_names(looks: int) -> list[str]:
+    """The names of the looks."""
+    return [f"look {number}" for number in range(1, looks + 1)]

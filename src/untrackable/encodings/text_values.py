@@ -2,13 +2,9 @@
 
 from typing import Any
 
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.choices import Choices
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.number_ranges import Buckets, IntegerRange
-from untrackable.encodings.path import Path
-from untrackable.encodings.presence import Presence
-from untrackable.encodings.record import Record
+from untrackable.encodings.encoding import Bit, Choices, Encoding, Presence
+from untrackable.encodings.numbers import Buckets, IntegerRange
+from untrackable.encodings.record import Path, Record
 from untrackable.units import converted, read_quantity
 
 
@@ -37,18 +33,18 @@ def from_text(encoding: Encoding | None, text: str) -> Any:
 
 def _record(encoding: Record, text: str) -> dict[str, Any]:
     """The attributes of a record, of which none may come twice."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for part in text.split(","):
         if part.strip():
             name, _, value = (each.strip() for each in part.partition("="))
             attribute = encoding.attribute(name)
-            if name in found:
+            if name in attributes:
                 raise ValueError(f"the record has {name} more than once")
             try:
-                found[name] = from_text(attribute, value)
+                attributes[name] = from_text(attribute, value)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
-    return found
+    return attributes
 
 
 def _quantity(unit: str, text: str) -> float:

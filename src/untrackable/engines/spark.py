@@ -1,10 +1,12 @@
-"""Adds up reports on a Spark cluster. The sums are the same integers as on one machine, and so are the estimates.
+"""Adds up reports on a Spark cluster, and audits recorded reports there.
 
-Each task adds up the reports that it reads, with the same code as one machine does. Its sums are cut into pieces of
-a megabyte or less, and each piece is added to those of other tasks at one place. So no executor holds more than the
-sums of its own reports.
+The sums are the same integers as on one machine, and so are the estimates. Each task adds up the reports that it
+reads, with the same code as one machine does. Its sums are cut into pieces of a megabyte or less, and each piece is
+added to those of other tasks at one place. So no executor holds more than the sums of its own reports.
 """
 
+import dataclasses
+import heapq
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,28 +17,42 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
-from untrackable.answers.question import Question
+from untrackable import checks
+from untrackable.answers.answer import Question
+from untrackable.auditing.attack_bounds import FEWEST_PEOPLE
+from untrackable.auditing.file_audit import FileAudit, audit_file, pseudonym_bytes, rank
+from untrackable.auditing.recordings import NO_WINDOW, find_columns, has_two_values, open_recorded
 from untrackable.encodings.encoding import Encoding
-from untrackable.engines.sum_pieces import PIECES, PROBLEM, SEEN, added_pieces, piece_numbers, piece_row, pieces_of
-from untrackable.errors import ReportFileError, UntrackableError
+from untrackable.errors import AuditError, ReportFileError, UntrackableError
 from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
-from untrackable.reports.arrow_stream import StreamTable
-from untrackable.reports.column_names import column_words
-from untrackable.reports.header import Header, agreed, sealed_count
+from untrackable.reports.arrow import StreamTable
+from untrackable.reports.files import (
+    FOOTER_KEY,
+    HEADER_KEY,
+    REPORT,
+    ROUND,
+    Header,
+    Source,
+    agreed,
+    column_words,
+    sealed_count,
+)
 from untrackable.reports.reader import ReportFile
-from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND
-from untrackable.reports.summing import Ask, Feeds, FileSums, ReadFile, add_file, feeds_of, own_rounds
-from untrackable.reports.table import Source
+from untrackable.reports.sums import Ask, Feeds, FileSums, ReadFile, add_file, feeds_of, own_rounds
 
-with extra("spark"):
+with extra("files"):
     import pyarrow as pa
+with extra("spark"):
     from py4j.protocol import Py4JJavaError
     from pyspark import TaskContext
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession, functions
+    from pyspark.sql.types import DecimalType, StructField, StructType
+
 
 _ROWS = 1 << 18
 """The number of reports that a task reads at a time."""
@@ -80,7 +96,7 @@ class SparkEngine:
         made, meant = given.agreed(mechanism, encoding)
         question = None if ask is None else ask(made, meant, given.turns)
         chosen = None if rounds is None else frozenset(rounds)
-        with failures(given.name), _arrow_batches(self._session), _shown_progress(self._session, progress):
+        with _failures(given.name), _arrow_batches(self._session), _shown_progress(self._session, progress):
             frame = given.frame(assume_round)
             seen: frozenset[int] = frozenset()
             if not own_rounds(made):
@@ -102,9 +118,9 @@ class _Reports:
         self._nonce = nonce
         self.headers: set[str] = set()
         self.turns: Any = None
-        """In which rounds each person answered once, when the files have been asked."""
+        """The rounds in which each person answered once, when the files have been asked."""
         self.sealed: int | None = None
-        """How many reports the files say that they hold, if all of them say so."""
+        """The number of reports that the files say they hold, if all of them say so."""
         frames = [path for path in paths if isinstance(path, DataFrame)]
         files = [fspath(path) for path in paths if isinstance(path, (str, PathLike))]
         if len(frames) + len(files) != len(paths) or (frames and len(paths) > 1) or not paths:
@@ -113,7 +129,7 @@ class _Reports:
             raise ReportFileError("a file is given twice: its reports would count twice")
         self.name = "<DataFrame>" if frames else ", ".join(files)
         self._from_files = bool(files)
-        with failures(self.name):
+        with _failures(self.name):
             self._frame = frames[0] if frames else session.read.option(_VERIFIED, "true").parquet(*files)
             if files:
                 self._read_headers(session)
@@ -217,11 +233,11 @@ class _Task:
             file = ReportFile(table, self._mechanism, self._encoding, None)
             read = add_file(result, file, self._feeds, lambda done: None)
         except (ReportFileError, ValueError) as error:
-            yield piece_row(0, PROBLEM, 0, b"", str(error).encode())
+            yield _piece_row(0, PROBLEM, 0, b"", str(error).encode())
             return
-        yield piece_row(0, SEEN, 0, b"", np.array([read]).tobytes())
+        yield _piece_row(0, SEEN, 0, b"", np.array([read]).tobytes())
         for number in sorted(result.rounds):
-            yield piece_row(number, SEEN, 0, b"", b"")
+            yield _piece_row(number, SEEN, 0, b"", b"")
         for number, sums in result.sums.items():
             for name, addend in sums.addends().items():
                 yield from pieces_of(0 if self._together else number, name, addend)
@@ -252,25 +268,25 @@ class _BatchTable(StreamTable):
 
 def _first_problem(frame: DataFrame, task: _Task) -> str:
     """What is wrong with the first report that cannot be counted."""
-    found = frame.mapInArrow(task.sums, PIECES).filter(functions.col("name") == PROBLEM).collect()
-    said = [bytes(row.numbers).decode() for row in found]
+    problems = frame.mapInArrow(task.sums, _PIECES).filter(functions.col("name") == PROBLEM).collect()
+    said = [bytes(row.numbers).decode() for row in problems]
     return min(said, key=lambda text: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)])
 
 
 def _once(frame: DataFrame, nonce: str, name: str) -> DataFrame:
     """Each report once, although several collectors may have it."""
     report = functions.col(REPORT)
-    found = frame.groupBy(ROUND, nonce).agg(
+    distinct = frame.groupBy(ROUND, nonce).agg(
         functions.min(report).alias(REPORT), functions.max(report).alias("other")
     )
-    if found.filter(functions.col(REPORT) != functions.col("other")).limit(1).count():
+    if distinct.filter(functions.col(REPORT) != functions.col("other")).limit(1).count():
         raise ReportFileError(f"{name} has two different reports with one nonce; nothing was estimated")
-    return found
+    return distinct
 
 
 @contextmanager
 def _arrow_batches(session: SparkSession) -> Iterator[None]:
-    """Read so many reports at a time that calls cost little, and leave the session as it was."""
+    """Read many reports at a time, so that calls cost little, and leave the session as it was."""
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = session.conf.get(name) or str(_ROWS)
     session.conf.set(name, _ROWS)
@@ -282,7 +298,7 @@ def _arrow_batches(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def _shown_progress(session: SparkSession, progress: Progress | None) -> Iterator[None]:
-    """Show every second how many of the tasks that are known have been done."""
+    """Show every second which share of the known tasks is done."""
     if progress is None:
         yield
         return
@@ -306,7 +322,7 @@ def _shown_progress(session: SparkSession, progress: Progress | None) -> Iterato
 
 
 @contextmanager
-def failures(name: str, kind: type[UntrackableError] = ReportFileError) -> Iterator[None]:
+def _failures(name: str, kind: type[UntrackableError] = ReportFileError) -> Iterator[None]:
     """Turn a failure of Spark into one sentence about the file."""
     try:
         yield
@@ -327,9 +343,9 @@ def _shown(file: str) -> str:
 
 
 def _collect(result: FileSums, frame: DataFrame, task: _Task) -> int | None:
-    """Add up all reports. Returns how many there are, or None if one of them cannot be counted."""
-    pieces = frame.mapInArrow(task.sums, PIECES)
-    added = pieces.repartition(ROUND, "name", "start").mapInArrow(added_pieces, PIECES)
+    """Add up all reports. Returns their number, or None if one of them cannot be counted."""
+    pieces = frame.mapInArrow(task.sums, _PIECES)
+    added = pieces.repartition(ROUND, "name", "start").mapInArrow(added_pieces, _PIECES)
     count, rows, failed = 0, [], False
     for row in added.toLocalIterator():
         if row.name == PROBLEM:
@@ -350,3 +366,131 @@ def _collect(result: FileSums, frame: DataFrame, task: _Task) -> int | None:
 def _increase(result: FileSums, row: Any) -> None:
     sums = result.of_round(row.round)
     sums.increase(row.name, row.start, piece_numbers(row.places, row.numbers))
+
+
+# --- sums in pieces: how they travel between the tasks of a cluster, and are added up on the way ----------
+
+_PIECES = "round long, name string, start long, places binary, numbers binary"
+"""The columns of pieces, as Spark writes them."""
+SEEN, PROBLEM = "a round", "a problem"
+"""Names of rows that are no sums: a round of which there are reports, and what is wrong with them."""
+LARGEST = 1 << 17
+"""The largest number of integers in a piece: 1 MiB."""
+_NOTHING: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+def pieces_of(round: int, name: str, addend: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """The pieces of an addend, without those that are all 0."""
+    for start in range(0, addend.size, LARGEST):
+        piece = _piece(addend[start : start + LARGEST])
+        if piece is not None:
+            yield _piece_row(round, name, start, *piece)
+
+
+def added_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The pieces of several tasks, added up. Each piece is whole in one of these calls."""
+    sums: dict[tuple[int, str, int], NDArray[np.int64]] = {}
+    for batch in batches:
+        for row in batch.to_pylist():
+            key = (row["round"], row["name"], row["start"])
+            if row["name"] == PROBLEM:
+                yield _piece_row(*key, b"", row["numbers"])
+                continue
+            more, held = piece_numbers(row["places"], row["numbers"]), sums.get(key, _NOTHING)
+            longer, shorter = (more.copy(), held) if more.size > held.size else (held, more)
+            longer[: shorter.size] += shorter
+            sums[key] = longer
+    for key, numbers in sums.items():
+        yield _piece_row(*key, *(_piece(numbers) or (b"", b"")))
+
+
+def piece_numbers(places: bytes, numbers: bytes) -> NDArray[np.int64]:
+    """The integers of a piece; those after the last that is not 0 may be missing."""
+    values = np.frombuffer(numbers, dtype="<i8")
+    if not places:
+        return values
+    where = np.frombuffer(places, dtype="<u4")
+    whole = np.zeros(int(where[-1]) + 1, dtype=np.int64)
+    whole[where] = values
+    return whole
+
+
+def _piece(numbers: NDArray[np.int64]) -> tuple[bytes, bytes] | None:
+    """Integers as bytes: all of them, or the places and values of those that are not 0; None if all are."""
+    places = np.flatnonzero(numbers)
+    if not places.size:
+        return None
+    if 12 * places.size < 8 * numbers.size:
+        return places.astype("<u4").tobytes(), numbers[places].astype("<i8").tobytes()
+    return b"", numbers.astype("<i8").tobytes()
+
+
+def _piece_row(round: int, name: str, start: int, places: bytes, numbers: bytes) -> pa.RecordBatch:
+    """A piece as a row: the round, the name of the addend, where the piece starts in it, and its integers.
+
+    If few of them are not 0, only these are sent, with their places.
+    """
+    columns = {"round": [round], "name": [name], "start": [start], "places": [places], "numbers": [numbers]}
+    return pa.RecordBatch.from_pydict(columns)
+
+
+# --- an audit of recorded reports that one machine does not read in reasonable time -----------------------
+
+_RANK = "untrackable_rank"
+
+
+def audit_on_spark(
+    session: SparkSession,
+    paths: Sequence[str | PathLike[str]] | DataFrame,
+    *,
+    pseudonym: str | None = None,
+    window: str | None = None,
+    report: str | None = None,
+    round: str | None = None,
+    windows: tuple[str, str] | None = None,
+    people: int = 10_000,
+    seed: int = 0,
+    **options: Any,
+) -> FileAudit:
+    """Measure how well the people in Parquet files or in a data frame can be followed; see `audit_file`.
+
+    Malformed rows, those in other windows, and rounds are counted for the people in the sample. If a named column
+    of windows has more than two values, the rows of these people decide which values are compared with which.
+    """
+    people = checks.integer("people", people, low=FEWEST_PEOPLE)
+    files = [] if isinstance(paths, DataFrame) else [fspath(path) for path in paths]
+    name = ", ".join(files) or "<DataFrame>"
+    with _failures(name, AuditError):
+        frame = paths if isinstance(paths, DataFrame) else session.read.parquet(*files)
+
+        def two_values(column: str) -> bool:
+            return has_two_values((row[0] for row in frame.select(column).distinct().toLocalIterator()), column)
+
+        empty = open_recorded(frame.limit(0).toArrow())
+        columns = find_columns(empty, pseudonym, window, report, round, windows, two_values)
+        frame = frame.select(*dict.fromkeys(columns.present))
+        who = functions.col(columns.pseudonym)
+        distinct = frame.select(who).where(who.isNotNull()).distinct()
+        kept = StructType([*distinct.schema.fields, StructField(_RANK, DecimalType(20))])
+        ranked = distinct.mapInArrow(_Smallest(people, seed), kept).orderBy(_RANK).limit(people)
+        chosen = ranked.select(columns.pseudonym)
+        rows = frame.join(functions.broadcast(chosen), columns.pseudonym, "left_semi").toArrow()
+        count, everybody = frame.count(), distinct.count()
+    named: dict[str, Any] = {"pseudonym": columns.pseudonym, "report": columns.report, "round": columns.round}
+    named["window"] = columns.window or NO_WINDOW
+    audited = audit_file(rows, windows=windows, people=people, seed=seed, **named, **options)
+    return dataclasses.replace(audited, path=name, rows=count, sampled=everybody > people, columns=columns)
+
+
+class _Smallest:
+    """The pseudonyms of one task with the smallest keyed digests. It is sent to the executors."""
+
+    def __init__(self, people: int, seed: int) -> None:
+        self._people, self._seed = people, seed
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ranked = ((rank(pseudonym_bytes(who), self._seed), who) for b in batches for who in b.column(0).to_pylist())
+        smallest = heapq.nsmallest(self._people, ranked, key=lambda pair: pair[0])
+        if smallest:
+            numbers = pa.array([number for number, _ in smallest], pa.decimal128(20, 0))
+            yield pa.RecordBatch.from_arrays([pa.array([who for _, who in smallest]), numbers], ["who", _RANK])

@@ -1,44 +1,53 @@
 """An estimate: a frequency for each value, and how far each may be from the truth."""
 
+import csv
+import importlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from untrackable import checks
-from untrackable.estimation import ordered_values
-from untrackable.estimation.functional import Functional, functional
+from untrackable import checks, strict_json
+from untrackable.arrays import Bools, FloatArray
+from untrackable.estimation import quantiles
 from untrackable.estimation.intervals import (
-    BoolArray,
-    FloatArray,
+    UNKNOWN,
     Interval,
+    SampledSpreads,
+    Spreads,
     certain_order,
     clipped,
     shares_told,
     shown_shares,
 )
-from untrackable.estimation.ordered_values import Distribution, NumberEdges, Quantile
-from untrackable.estimation.sampling import with_sampling
-from untrackable.estimation.spread import UNKNOWN, SampledSpreads, Spreads
+from untrackable.extras import extra
 from untrackable.notebook_view import NotebookView
-from untrackable.theory.accuracy import count_interval, mean_radius
-from untrackable.theory.significance import Dependence, binomial_tail, discovery_level, mean_tail, radius_tail
-from untrackable.theory.simplex import nearest_frequencies
+from untrackable.theory.accuracy import (
+    Dependence,
+    binomial_tail,
+    count_interval,
+    discovery_level,
+    mean_radius,
+    mean_tail,
+    nearest_frequencies,
+    radius_tail,
+)
 from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 _BY_VALUE = ("frequencies", "standard_error", "span", "chance", "deviation")
 """The fields that may be arrays with an entry for each value."""
 _TESTED = 1 << 22
-"""How many p-values or intervals are computed at a time. There may be 2^26 values, too many for one array."""
-
-
+"""The number of p-values or intervals computed at a time. 2^26 values are too many for one array."""
 Some = slice | NDArray[np.int64] | list[int]
 """The places of some values."""
 
@@ -98,11 +107,26 @@ class Estimate(NotebookView):
     complete: bool = field(default=True, kw_only=True)
     turns: Turns | None = field(default=None, kw_only=True)
     spread: Spreads = field(default=UNKNOWN, kw_only=True)
-    numbers: Callable[[], NumberEdges] | None = field(default=None, kw_only=True)
+    numbers: Callable[[], quantiles.NumberEdges] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         span = np.broadcast_to(np.asarray(self.span, dtype=np.float64), self.frequencies.shape)
         checks.settle(self, span=span, statistics=self.statistics or self.frequencies.size)
+
+    @classmethod
+    def of_counts(
+        cls, counts: NDArray[np.int64], n: int, beta: float, there: float, elsewhere: float, spread: Spreads
+    ) -> "Estimate":
+        """(share of reports that count - elsewhere)/(there - elsewhere), which is unbiased.
+
+        A report counts for its sender's value with probability `there`, and for another one with `elsewhere`.
+        """
+        span = 1 / (there - elsewhere)
+        frequencies = (counts / n - elsewhere) * span
+        held = np.clip(frequencies, 0, 1)
+        variance = held * there * (1 - there) + (1 - held) * elsewhere * (1 - elsewhere)
+        error = span * np.sqrt(variance / n)
+        return cls(frequencies, n, beta, error, span=np.full(counts.size, span), chance=elsewhere, spread=spread)
 
     def of_active(self, turns: Turns | None, *, pooled: bool = False) -> "Estimate":
         """The same estimate of all who were active, if those who answered are the ones whose turn it was.
@@ -143,8 +167,7 @@ class Estimate(NotebookView):
     def radius_of(self, some: Some = slice(None), *, simultaneous: bool = False) -> FloatArray:
         """The radius of some or all values."""
         lower, upper = self.ends(some, simultaneous=simultaneous)
-        found: FloatArray = np.maximum(self.frequencies[some] - lower, upper - self.frequencies[some])
-        return found
+        return np.maximum(self.frequencies[some] - lower, upper - self.frequencies[some])
 
     def ends(self, some: Some = slice(None), *, simultaneous: bool = False) -> Interval:
         """The intervals of some or all values, before the part outside [0, 1] is cut off."""
@@ -168,25 +191,25 @@ class Estimate(NotebookView):
             radius = self.reach(beta)
         else:
             radius = self._deviation(some) * mean_radius(1, beta)
-        found = Interval(frequencies - radius, frequencies + radius)
+        ends = Interval(frequencies - radius, frequencies + radius)
         if self.radii is None and self.reach is None and (each := self.spread.of_each()) is not None:
             lower, upper = each.at(np.arange(self.frequencies.size)[some]).ends(frequencies, self.n, beta)
             if each.by_share is not None:  # Hoeffding's inequality is among its own.
                 return Interval(lower, upper)
-            return Interval(np.maximum(found.lower, lower), np.minimum(found.upper, upper))
-        return found
+            return Interval(np.maximum(ends.lower, lower), np.minimum(ends.upper, upper))
+        return ends
 
     def _deviation(self, some: Some) -> FloatArray:
         return self.span[some] / math.sqrt(self.n) if self.deviation is None else self.deviation[some]
 
     def _counts(self, some: Some) -> tuple[FloatArray, FloatArray | float]:
-        """How many reports count for each value, and with which probability one does that should not."""
+        """The number of reports that count for each value, and the probability that one does that should not."""
         chance = self.chance[some] if isinstance(self.chance, np.ndarray) else float(self.chance or 0.0)
         counts: FloatArray = np.rint(self.n * (self.frequencies[some] / self.span[some] + chance))
         return np.clip(counts, 0, self.n), chance
 
-    def tells(self) -> BoolArray:
-        """Of which values the reports tell the share: all errors together are small enough (upper)."""
+    def tells(self) -> Bools:
+        """The values whose share the reports tell: all errors together are small enough (upper)."""
         return shares_told(self.simultaneous_radius)
 
     def shares(self) -> FloatArray:
@@ -202,24 +225,24 @@ class Estimate(NotebookView):
         values = None if self.values is None else self.values[:count]
         return replace(self, values=values, statistics=min(self.statistics, count), **cut)
 
-    def functional(self, weights: ArrayLike) -> Functional:
+    def functional(self, weights: ArrayLike) -> quantiles.Functional:
         """A weighted sum of frequencies, with weights chosen without looking at these reports.
 
         The interval is proven for every population, by the smaller of Hoeffding's and Bernstein's bounds.
         """
-        return functional(self, weights)
+        return quantiles.functional(self, weights)
 
-    def mean(self) -> Functional:
+    def mean(self) -> quantiles.Functional:
         """The mean of the numbers that the values stand for. If they are buckets, the interval allows for that."""
-        return ordered_values.mean(self)
+        return quantiles.mean(self)
 
-    def quantile(self, q: float) -> Quantile:
+    def quantile(self, q: float) -> quantiles.Quantile:
         """The number that a share `q` of people are at or below: the median for 0.5."""
-        return ordered_values.quantile(self, q)
+        return quantiles.quantile(self, q)
 
-    def distribution(self) -> Distribution:
+    def distribution(self) -> quantiles.Distribution:
         """The share of people at or below each number, with a band for one number and one for all."""
-        return ordered_values.distribution(self)
+        return quantiles.distribution(self)
 
     def shift(self, dishonest: int) -> FloatArray:
         """How far m dishonest reports among the n can move each frequency: at most span·m/n (exact).
@@ -246,10 +269,10 @@ class Estimate(NotebookView):
 
     def p_values(self) -> FloatArray:
         """The probability of an estimate this large if nobody held the value; `tail` says how exact it is."""
-        found = np.empty(self.frequencies.size)
+        p_values = np.empty(self.frequencies.size)
         for some in self._parts():
-            found[some] = self._p_values(some)
-        return found
+            p_values[some] = self._p_values(some)
+        return p_values
 
     def _parts(self) -> Iterator[slice]:
         """The indices of all values, some at a time."""
@@ -282,15 +305,15 @@ class Estimate(NotebookView):
             checks.open_probability("fdr", fdr),
             dependence=dependence,
         )
-        found, radius = self.frequencies[largest], self.radius_of(largest, simultaneous=True)
+        frequencies, radius = self.frequencies[largest], self.radius_of(largest, simultaneous=True)
         lower, upper = clipped(self.ends(largest, simultaneous=True))
-        shown, told = shown_shares(found, radius), shares_told(radius)
+        shown, told = shown_shares(frequencies, radius), shares_told(radius)
         p_values = self._p_values(largest)
         return [
             Ranked(
                 int(largest[i]) if self.values is None else self.values[largest[i]],
                 float(shown[i]) if told[i] else None,
-                float(found[i]),
+                float(frequencies[i]),
                 float(self.standard_error[largest[i]]),
                 float(lower[i]),
                 float(upper[i]),
@@ -324,9 +347,7 @@ class Estimate(NotebookView):
 
         `consistent` adds a column with the nearest frequencies that are possible.
         """
-        from untrackable.estimation import estimate_export
-
-        return estimate_export.to_arrow(self, consistent=consistent)
+        return arrow_table(columns(self, consistent=consistent), about(self))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
@@ -334,21 +355,21 @@ class Estimate(NotebookView):
 
     def to_pandas(self, *, consistent: bool = False) -> Any:
         """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        from untrackable.estimation import estimate_export
-
-        return estimate_export.to_pandas(self, consistent=consistent)
+        try:
+            importlib.import_module("pandas")
+        except ImportError:
+            raise ImportError(
+                "pandas is not installed: `pip install pandas`, or use to_arrow() or to_csv()"
+            ) from None
+        return self.to_arrow(consistent=consistent).to_pandas()
 
     def to_csv(self, path: str | Path, *, consistent: bool = False) -> None:
         """Write the table of `to_arrow` as a CSV file with a header."""
-        from untrackable.estimation import estimate_export
-
-        estimate_export.to_csv(self, Path(path), consistent=consistent)
+        write_csv(columns(self, consistent=consistent), Path(path))
 
     def to_json(self, *, consistent: bool = False) -> str:
         """The table of `to_arrow` as a JSON object of columns, with n and beta."""
-        from untrackable.estimation import estimate_export
-
-        return estimate_export.to_json(self, consistent=consistent)
+        return json_text(columns(self, consistent=consistent), about(self))
 
 
 def _largest_of(numbers: FloatArray, k: int) -> FloatArray:
@@ -357,3 +378,177 @@ def _largest_of(numbers: FloatArray, k: int) -> FloatArray:
     The copy is there so that a view does not keep all numbers in memory.
     """
     return np.partition(numbers, -k)[-k:].copy() if k < numbers.size else numbers
+
+
+# --- the error that comes from who answered: with turns, those whose turn it was, and nobody twice --------
+
+Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+
+
+def share_heard(turns: Turns | None, rounds: int) -> float:
+    """The share of the people that was certainly heard: all, a round's, or 0 if several rounds are pooled."""
+    if turns is None:
+        return 1.0
+    return float(turns.chance) if rounds == 1 else 0.0
+
+
+def with_sampling(standard_error: Numbers, frequency: Numbers, n: int, heard: float) -> Numbers:
+    """The standard error of everybody's frequency, from that of those n who answered.
+
+    Given their number, those who answered one round are a sample without replacement. Its variance is f(1-f)/n,
+    less the share of people who were `heard`: the chance of a turn. If several rounds are pooled, that share is 0:
+    people may hold another value in another round, so hearing all of them does not mean knowing all values. The
+    variance is then at most f(1-f)/n, and less by the variance of people's means if these are all that is asked.
+    """
+    held = np.clip(frequency, 0, 1)
+    error: Numbers = np.sqrt(standard_error**2 + held * (1 - held) * (1 - heard) / n)
+    return error
+
+
+# --- an estimate as a table: Arrow, pandas, CSV or JSON ---------------------------------------------------
+
+_ROWS = _MOST_NUMBERS = 1 << 16
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_SIGNS = frozenset("=+-@\u2212")
+"""The characters that formulas begin with, and the minus sign of typesetters."""
+_BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters that nobody sees. Other blanks are known by their category."""
+_BREAKS = frozenset("\t\r\n")
+"""What a spreadsheet may take for the end of a cell, so that the next one begins with a sign."""
+
+
+def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
+    """The columns of every export. A share that the reports do not tell is missing (NaN).
+
+    `frequency` is within [0, 1]; `unclamped` is the unbiased estimate, for sums and means of several values.
+    """
+    alone, together = estimate.interval(), estimate.interval(simultaneous=True)
+    values = np.arange(estimate.frequencies.size) if estimate.values is None else list(estimate.values)
+    return {
+        "value": values,
+        "frequency": estimate.shares(),
+        "tells": (tells := estimate.tells()),
+        "unclamped": estimate.frequencies,
+        **({"consistent": np.where(tells, estimate.consistent(), np.nan)} if consistent else {}),
+        "standard_error": estimate.standard_error,
+        "lower": alone.lower,
+        "upper": alone.upper,
+        "lower_simultaneous": together.lower,
+        "upper_simultaneous": together.upper,
+        **_cumulative(estimate),
+    }
+
+
+def columns_by_round(estimates: Mapping[int, "Estimate"], *, consistent: bool) -> dict[str, Any]:
+    """The columns of several rounds, one after the other, with the number of each round and of its reports."""
+    each = [
+        {
+            "round": np.full(estimate.frequencies.size, number),
+            "reports": np.full(estimate.frequencies.size, estimate.n),
+            **columns(estimate, consistent=consistent),
+        }
+        for number, estimate in estimates.items()
+    ]
+    return {
+        name: np.concatenate([part[name] for part in each])
+        if isinstance(each[0][name], np.ndarray)
+        else [value for part in each for value in part[name]]
+        for name in each[0]
+    }
+
+
+def _cumulative(estimate: "Estimate") -> dict[str, Any]:
+    """The share of people at or below each number, with a band for all numbers at once, if values are numbers."""
+    if estimate.numbers is None or estimate.frequencies.size > _MOST_NUMBERS:
+        return {}
+    try:
+        distribution = estimate.distribution()
+    except ValueError:
+        return {}
+    if distribution.shares.size + 1 != estimate.frequencies.size:
+        return {}
+    shares = {
+        "at_or_below": np.where(distribution.tells, np.clip(distribution.shares, 0, 1), np.nan),
+        "at_or_below_lower": distribution.lower_simultaneous,
+        "at_or_below_upper": distribution.upper_simultaneous,
+    }
+    return {name: np.append(share, 1.0) for name, share in shares.items()}
+
+
+def about(estimate: "Estimate") -> dict[str, Any]:
+    """What a table says about all its rows."""
+    return {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper"}
+
+
+def arrow_table(data: Mapping[str, Any], about: Mapping[str, Any]) -> "pa.Table":
+    """Columns as an Arrow table, with what it says about all rows in its metadata. NaN becomes null."""
+    with extra("files"):
+        import pyarrow as pa
+
+    arrays = {
+        name: column if isinstance(column, pa.Array) else pa.array(_texts_if_wide(column), from_pandas=True)
+        for name, column in data.items()
+    }
+    table = pa.table(arrays)
+    return table.replace_schema_metadata({name: str(value) for name, value in about.items()})
+
+
+def write_csv(data: Mapping[str, Any], path: Path) -> None:
+    """Columns as a CSV file with a header. Numbers have all their digits, and NaN is an empty cell."""
+    rows = len(next(iter(data.values()), ()))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(map(csv_cell, data))
+        for start in range(0, rows, _ROWS):
+            parts = [column[start : start + _ROWS] for column in data.values()]
+            lists = (p.tolist() if isinstance(p, np.ndarray) else p for p in parts)
+            writer.writerows(zip(*(map(csv_cell, cells) for cells in lists), strict=True))
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet runs. Every table that is written as CSV has its cells from here.
+
+    Spreadsheets take a text for a formula if it begins with =, +, - or @. They skip blanks and invisible characters
+    before it, and read full-width signs as these. People who answer may choose such a text. It gets an apostrophe
+    in front, and `csv_text` takes it away again. Numbers stay numbers, also those that are written as text. NaN is
+    an empty cell.
+    """
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return f"'{value}" if isinstance(value, str) and _runs(value.lstrip("'")) else value
+
+
+def csv_text(cell: str) -> str:
+    """The text that `csv_cell` made this cell of."""
+    return cell[1:] if cell.startswith("'") and _runs(cell.lstrip("'")) else cell
+
+
+def _runs(text: str) -> bool:
+    """Whether a spreadsheet might run this text."""
+    if _NUMBER.fullmatch(text):
+        return False
+    seen = next((each for each in text if each not in _BLANKS and unicodedata.category(each)[0] not in "ZCM"), "")
+    return text[:1] in _BREAKS or unicodedata.normalize("NFKC", seen)[:1] in _SIGNS
+
+
+def json_text(data: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+    """Columns as a JSON object. Integers wider than 53 bits are text, as JSON readers would round them.
+
+    NaN in an array of numbers is null.
+    """
+    listed = {name: _none_if_nan(c) if isinstance(c, np.ndarray) else c for name, c in data.items()}
+    listed = {name: _texts_if_wide(column, bits=53) for name, column in listed.items()}
+    return strict_json.write(strict_json.finite({**about, "columns": listed}))
+
+
+def _none_if_nan(column: NDArray[Any]) -> list[Any]:
+    """The numbers of an array; those that are missing are None."""
+    listed: list[Any] = column.tolist()
+    return [None if isinstance(each, float) and math.isnan(each) else each for each in listed]
+
+
+def _texts_if_wide(values: Any, bits: int = 63) -> Any:
+    """All values as text if one integer is too wide."""
+    if isinstance(values, list) and any(isinstance(value, int) and value.bit_length() > bits for value in values):
+        return [str(value) for value in values]
+    return values

@@ -1,4 +1,4 @@
-"""The kernels that numba compiles. `compilation` imports this module, and the modules beside it call the kernels.
+"""The kernels that numba compiles. `engine.compiled` imports this module where the work is worth it.
 
 All types are declared, so everything is compiled on import, or read from the cache on disk, and never again. Inner
 loops run over slices or with strides that the compiler knows. Otherwise it would not use vector instructions.
@@ -12,8 +12,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
+from untrackable.arrays import Integers, Words
+
 Counters = NDArray[np.int32]
 BucketedReports = NDArray[np.uint32]
 
@@ -34,6 +34,7 @@ _words = types.Array(types.uint64, 1, "C")
 _given_integers = types.Array(types.int64, 1, "C", readonly=True)
 _given_words = types.Array(types.uint64, 1, "C", readonly=True)
 _given_rows = types.Array(types.uint64, 2, "C", readonly=True)
+_given_entries = types.Array(types.int16, 1, "C", readonly=True)
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -181,18 +182,6 @@ def view_signs(reports: Words, shift: int, starts: Integers, sizes: Integers, si
     return not strange
 
 
-@kernel(types.boolean(_counters, _given_words))
-def add_signs_to_counters(counters: Counters, reports: Words) -> bool:
-    """Like `add_signs` for fewer than 2^31 reports in a thread's own counters, which are useless after False."""
-    low, width, mask = np.uint64(2), np.uint64(2 * counters.size - 2), np.uint64(counters.size - 1)
-    strange = False
-    for i in range(reports.size):
-        report = reports[i]
-        strange |= report - low >= width
-        counters[(report >> _ONE) & mask] += np.int32(1 - 2 * np.int32(report & _ONE))
-    return not strange
-
-
 @kernel(types.boolean(_given_words, types.uint64, types.uint64, _integers))
 def bucket_sizes(reports: Words, end: int, shift: int, sizes: Integers) -> bool:
     """Add the number of reports in each of 2^k buckets to sizes. False if a report is not in 2 … end-1."""
@@ -248,7 +237,7 @@ def _count_ones(typing_context: Any, word: Any) -> Any:
 _ones: Any = _count_ones
 
 
-@kernel(types.boolean(_given_rows, types.int64, types.int64, types.Array(types.uint64, 1, "C")))
+@kernel(types.boolean(_given_rows, types.int64, types.int64, _words))
 def expand_answers(rows: Words, bits: int, width: int, signs: Words) -> bool:
     """Expand every report into its 2^width - 1 sums 2·v + b. False if the vectors of a report are dependent."""
     mask = (_ONE << np.uint64(bits)) - _ONE
@@ -396,3 +385,50 @@ def event_pieces(words: Words, which: Words, ones: int, others: int, undecided: 
             used += 1
         happened[i], undecided[i] = done, still
     return left
+
+
+@njit(types.uint64(types.uint64), nogil=True, inline="always")
+def _mixed(word: np.uint64) -> np.uint64:
+    """The output function of SplitMix64, as in `mechanisms.randomness`."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@kernel(
+    types.int64(
+        _given_words,
+        _given_words,
+        _given_entries,
+        _given_integers,
+        types.uint64,
+        types.uint64,
+        _integers,
+        types.int64,
+        types.int64,
+    )
+)
+def striking_children(
+    states: Words,
+    more: Words,
+    table: NDArray[np.int16],
+    limits: Integers,
+    key: np.uint64,
+    shift: np.uint64,
+    places: Integers,
+    start: int,
+    stop: int,
+) -> int:
+    """Find the children of the states start … stop-1 whose table entry reaches the limit, and return their number.
+
+    Their positions, row·(children per state) + child, are written into `places` in order.
+    """
+    count, striking = more.size, 0
+    kept = places[start * count : stop * count]
+    for row in range(start, stop):
+        state, limit = states[row], limits[row]
+        for i in range(count):
+            bucket = _mixed(_mixed(state + more[i]) ^ key) >> shift
+            kept[striking] = row * count + i
+            striking += table[bucket] >= limit
+    return striking

@@ -13,69 +13,69 @@ from typing import TYPE_CHECKING
 from untrackable.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from untrackable.mechanisms.inner_product.deck import Deck as Deck
-    from untrackable.mechanisms.inner_product.faded import Faded as Faded
-    from untrackable.mechanisms.inner_product.fading import Fading as Fading
-    from untrackable.mechanisms.inner_product.rnip import InnerProduct as InnerProduct
+    from untrackable.mechanisms.dbitflip import DBitFlip as DBitFlip
+    from untrackable.mechanisms.deck import Dealt as Dealt
+    from untrackable.mechanisms.deck import Deck as Deck
+    from untrackable.mechanisms.divided import Divided as Divided
+    from untrackable.mechanisms.fading import Faded as Faded
+    from untrackable.mechanisms.fading import Fading as Fading
+    from untrackable.mechanisms.fixed_vector import Assigned as Assigned
+    from untrackable.mechanisms.fixed_vector import FixedVector as FixedVector
+    from untrackable.mechanisms.inner_product import NoisyInnerProduct as NoisyInnerProduct
     from untrackable.mechanisms.interface import Mechanism as Mechanism
-    from untrackable.mechanisms.kept.bitwise import Bitwise as Bitwise
-    from untrackable.mechanisms.kept.dbitflip import DBitFlip as DBitFlip
-    from untrackable.mechanisms.kept.lgrr import Lgrr as Lgrr
-    from untrackable.mechanisms.kept.loloha import Loloha as Loloha
-    from untrackable.mechanisms.kept.rappor import Rappor as Rappor
-    from untrackable.mechanisms.kept.unary import Unary as Unary
-    from untrackable.mechanisms.local.divided import Divided as Divided
-    from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct as NoisyInnerProduct
-    from untrackable.mechanisms.local.one_bit_mean import OneBitMean as OneBitMean
-    from untrackable.mechanisms.local.present import Present as Present
-    from untrackable.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
-    from untrackable.mechanisms.local.sketches import CountMeanSketch as CountMeanSketch
-    from untrackable.mechanisms.local.sketches import HadamardSketch as HadamardSketch
-    from untrackable.mechanisms.local.string_levels import Levelled as Levelled
-    from untrackable.mechanisms.local.subset_selection import SubsetSelection as SubsetSelection
-    from untrackable.mechanisms.local.views import Views as Views
-    from untrackable.mechanisms.others.assigned import Assigned as Assigned
-    from untrackable.mechanisms.others.fixed_vector import FixedVector as FixedVector
-    from untrackable.mechanisms.others.one_change import OneChange as OneChange
-    from untrackable.mechanisms.others.votes import Votes as Votes
-    from untrackable.mechanisms.registry import from_json as from_json
-    from untrackable.mechanisms.wrappers.card_dealing import Dealt as Dealt
-    from untrackable.mechanisms.wrappers.fresh import Fresh as Fresh
-    from untrackable.mechanisms.wrappers.stored import Memoized as Memoized
-    from untrackable.mechanisms.wrappers.stored import Stored as Stored
+    from untrackable.mechanisms.interface import from_json as from_json
+    from untrackable.mechanisms.kept_bits import Bitwise as Bitwise
+    from untrackable.mechanisms.kept_bits import Unary as Unary
+    from untrackable.mechanisms.kept_symbol import Lgrr as Lgrr
+    from untrackable.mechanisms.local import Fresh as Fresh
+    from untrackable.mechanisms.local import OneBitMean as OneBitMean
+    from untrackable.mechanisms.local import Present as Present
+    from untrackable.mechanisms.local import RandomizedResponse as RandomizedResponse
+    from untrackable.mechanisms.local import SubsetSelection as SubsetSelection
+    from untrackable.mechanisms.loloha import Loloha as Loloha
+    from untrackable.mechanisms.one_change import OneChange as OneChange
+    from untrackable.mechanisms.rappor import Rappor as Rappor
+    from untrackable.mechanisms.sketches import CountMeanSketch as CountMeanSketch
+    from untrackable.mechanisms.sketches import HadamardSketch as HadamardSketch
+    from untrackable.mechanisms.stored import InnerProduct as InnerProduct
+    from untrackable.mechanisms.stored import Memoized as Memoized
+    from untrackable.mechanisms.stored import Stored as Stored
+    from untrackable.mechanisms.string_levels import Levelled as Levelled
+    from untrackable.mechanisms.views import Views as Views
+    from untrackable.mechanisms.votes import Votes as Votes
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "Assigned": "others.assigned",
-        "Bitwise": "kept.bitwise",
-        "CountMeanSketch": "local.sketches",
-        "DBitFlip": "kept.dbitflip",
-        "Dealt": "wrappers.card_dealing",
-        "Deck": "inner_product.deck",
-        "Divided": "local.divided",
-        "Faded": "inner_product.faded",
-        "Fading": "inner_product.fading",
-        "FixedVector": "others.fixed_vector",
-        "Fresh": "wrappers.fresh",
-        "HadamardSketch": "local.sketches",
-        "InnerProduct": "inner_product.rnip",
-        "Levelled": "local.string_levels",
-        "Lgrr": "kept.lgrr",
-        "Loloha": "kept.loloha",
+        "Assigned": "fixed_vector",
+        "Bitwise": "kept_bits",
+        "CountMeanSketch": "sketches",
+        "DBitFlip": "dbitflip",
+        "Dealt": "deck",
+        "Deck": "deck",
+        "Divided": "divided",
+        "Faded": "fading",
+        "Fading": "fading",
+        "FixedVector": "fixed_vector",
+        "Fresh": "local",
+        "HadamardSketch": "sketches",
+        "InnerProduct": "stored",
+        "Levelled": "string_levels",
+        "Lgrr": "kept_symbol",
+        "Loloha": "loloha",
         "Mechanism": "interface",
-        "Memoized": "wrappers.stored",
-        "NoisyInnerProduct": "local.noisy_inner_product",
-        "OneBitMean": "local.one_bit_mean",
-        "OneChange": "others.one_change",
-        "Present": "local.present",
-        "RandomizedResponse": "local.randomized_response",
-        "Rappor": "kept.rappor",
-        "SubsetSelection": "local.subset_selection",
-        "Stored": "wrappers.stored",
-        "Unary": "kept.unary",
-        "Views": "local.views",
-        "Votes": "others.votes",
-        "from_json": "registry",
+        "Memoized": "stored",
+        "NoisyInnerProduct": "inner_product",
+        "OneBitMean": "local",
+        "OneChange": "one_change",
+        "Present": "local",
+        "RandomizedResponse": "local",
+        "Rappor": "rappor",
+        "SubsetSelection": "local",
+        "Stored": "stored",
+        "Unary": "kept_bits",
+        "Views": "views",
+        "Votes": "votes",
+        "from_json": "interface",
     },
 )

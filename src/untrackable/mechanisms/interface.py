@@ -3,30 +3,240 @@
 A mechanism is a public recipe without secrets. It makes clients, simulates populations, adds up reports, and
 describes three experiments: what an observer learns about a value (privacy), whether two reports come from one
 person (tracking), and whether a value changed (detection). Reports are integers below 2^report_bits.
+
+Below the interface are questions that are answered for every mechanism: tracking of people whose values change,
+recognition by attendance and reports together, and privacy in a crowd.
+
+In JSON, a mechanism is the name of its class in `_HOMES`, and the parameters that its constructor takes.
 """
 
+import importlib
+import inspect
 import math
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, SupportsIndex, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, framing
-from untrackable.errors import ValueChangeRefused
-from untrackable.estimation.aggregators import Aggregator, FloatArray, Reports
-from untrackable.mechanisms import entropy
-from untrackable.mechanisms.bare_client import BareClient
-from untrackable.mechanisms.changing_values import tracking_of_states
-from untrackable.mechanisms.crowd_privacy import CrowdQuestions
-from untrackable.mechanisms.entropy import Entropy
-from untrackable.mechanisms.observed_rounds import ObservedRounds, round_number, round_numbers
-from untrackable.mechanisms.registry import describe
-from untrackable.mechanisms.simulated_batches import Batch, simulated_batches
-from untrackable.mechanisms.truthfulness import Truthfulness
+from untrackable.arrays import FloatArray
+from untrackable.brackets import Bracket
+from untrackable.errors import MechanismError, StateError, ValueChangeRefused
+from untrackable.estimation.aggregators import Aggregator, Reports
+from untrackable.kernels.engine import compiled
+from untrackable.mechanisms import randomness
+from untrackable.mechanisms.local_interface import LINKED, SentRounds, Truthfulness, crowd_privacy
+from untrackable.mechanisms.randomness import Entropy
+from untrackable.strict_json import plain
+from untrackable.theory import attendance
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.experiment import Experiment, Mixture, Worst
+from untrackable.theory.attendance import AMONG
+from untrackable.theory.crowd import LARGEST_CROWD
+from untrackable.theory.experiment import Experiment, Mixture, Worst, dominating_experiment
+from untrackable.theory.factor import Factor
+from untrackable.theory.theorems import reports_of_two_values
+
+MOST_VALUES = 100_000
+"""The largest number of changing values that is bounded."""
+_FEW = 32
+"""Up to this many reports of one value are counted exactly; larger numbers are rounded up to a power of two."""
+LARGEST_ROUND = 1 << 53
+"""The largest integer that every language counts to exactly."""
+
+LARGEST_SEARCH = 20_000_000
+"""The most outcomes that a search over all splits may have. Each takes a few dozen bytes."""
+_NOBODY = "there is nobody to hide among"
+_NOTHING = "reports have no content to hide"
+_BATCH = 1 << 21
+"""The most random words that one simulated batch draws."""
+_PER_ENTRY = 11
+"""Compiled kernels are worth loading if each entry of their tables serves 2^11 random words or more."""
+_NOISE = 0x6E6F697365
+"""The key of the noise. It keeps it apart from other draws of a caller from the same seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRounds:
+    """Distinct rounds in order, and the first person's rounds among them.
+
+    With `first` None, the worst choice is searched for. `counted` says that only numbers of reports were given,
+    which is enough where all rounds are alike.
+    """
+
+    rounds: Sequence[int]
+    first: Collection[int] | None
+    counted: bool
+
+    @staticmethod
+    def of(
+        rounds: Iterable[int] | None, first: Iterable[int] | None, reports: int | None, split: int | None
+    ) -> "ObservedRounds":
+        """From rounds and those of the first person, or from the number of reports and of the first person's."""
+        if reports is None and rounds is not None:
+            if split is not None:
+                raise ValueError("split goes with reports; rounds go with first")
+            numbers = distinct_rounds(rounds)
+            return ObservedRounds(numbers, None if first is None else _subset(first, numbers), counted=False)
+        if rounds is not None or reports is None:
+            raise ValueError("give either rounds (with first) or reports (with split)")
+        if first is not None:
+            raise ValueError("first goes with rounds; reports go with split")
+        count = checks.integer("reports", reports, low=1)
+        mine = None if split is None else range(1, checks.integer("split", split, low=0, high=count) + 1)
+        return ObservedRounds(range(1, count + 1), mine, counted=True)
+
+    @property
+    def reports(self) -> int:
+        """How many reports there are in all, k."""
+        return len(self.rounds)
+
+    def tracking_splits(self, tables: int = 0) -> Iterable[int]:
+        """The given split, or else the splits 1 … ⌊k/2⌋, because exchanging the two sides changes nothing.
+
+        `tables` is the number of tables of outcomes that each split needs, with an entry for each pair of counts.
+        """
+        if self.first is not None:
+            return [len(self.first)]
+        self._afford(tables * self.reports**3 // 12)
+        return range(min(1, self.reports // 2), self.reports // 2 + 1)
+
+    def detection_splits(self, tables: int = 0) -> Iterable[int]:
+        """The given split, or else the splits 0 … k-1: the number of reports before the change.
+
+        `tables` is the number of tables of outcomes that each split needs.
+        """
+        if self.first is None:
+            self._afford(tables * self.reports**3 // 6)
+        return range(self.reports) if self.first is None else [len(self.first)]
+
+    def tracking_by_sides(self) -> int:
+        """The split, or 1: enough where all that matters is whether both sides have a report."""
+        return min(1, self.reports // 2) if self.first is None else len(self.first)
+
+    def detection_by_sides(self) -> Iterable[int]:
+        """The split, or 0 and 1: enough where one report before the change reveals as much as many.
+
+        More reports after the change reveal at least as much, so no later change is easier to notice.
+        """
+        return range(min(2, self.reports)) if self.first is None else [len(self.first)]
+
+    def _afford(self, outcomes: int) -> None:
+        if outcomes > LARGEST_SEARCH:
+            raise ValueError(
+                f"the worst split of {self.reports} reports would take {outcomes:,} outcomes, more than the "
+                f"{LARGEST_SEARCH:,} that are searched; give the split, or fewer reports"
+            )
+
+
+def round_number(round: SupportsIndex) -> int:
+    """The number of a round, after checks."""
+    return checks.integer("round", round, low=1, high=LARGEST_ROUND)
+
+
+def distinct_rounds(rounds: Iterable[SupportsIndex]) -> Sequence[int]:
+    """The rounds in order. There must be at least one, and none twice. Of a range, only the ends are looked at."""
+    if not isinstance(rounds, Iterable):
+        raise TypeError(f"rounds must be a collection of integers, not {type(rounds).__name__}")
+    if _in_a_row(rounds):
+        return rounds
+    numbers = sorted(round_number(number) for number in rounds)
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise ValueError(f"rounds must be distinct and at least one, got {numbers}")
+    return numbers
+
+
+def _in_a_row(rounds: Iterable[SupportsIndex]) -> TypeGuard[range]:
+    """Whether these are some rounds and all between them, after checks."""
+    if not (isinstance(rounds, range) and rounds and rounds.step == 1):
+        return False
+    return round_number(rounds[0]) <= round_number(rounds[-1])
+
+
+def _subset(first: Iterable[SupportsIndex], numbers: Sequence[int]) -> Collection[int]:
+    if _in_a_row(first) and _in_a_row(numbers) and first[0] in numbers and first[-1] in numbers:
+        return first
+    mine = frozenset(round_number(number) for number in first)
+    if not mine <= set(numbers):
+        raise ValueError(f"first must be a subset of rounds, got {sorted(mine - set(numbers))} besides")
+    return mine
+
+
+def round_numbers(rounds: int | Sequence[int]) -> tuple[int, ...]:
+    """The rounds 1 … rounds, or the listed ones, after checks."""
+    if isinstance(rounds, (bool, SupportsIndex)):
+        return tuple(range(1, checks.integer("rounds", rounds, low=1, high=LARGEST_ROUND) + 1))
+    distinct_rounds(rounds)
+    return tuple(operator.index(number) for number in rounds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Reports of consecutive simulated clients: client `start + i` sends `reports[i, t]` at `rounds[t]`.
+
+    Reports wider than 64 bits, and reports of kept bits, have a third axis: their bytes, least significant first.
+    """
+
+    start: int
+    rounds: tuple[int, ...]
+    reports: Reports
+
+
+def simulated_batches(
+    simulate: Callable[[NDArray[Any], tuple[int, ...], np.random.Generator], Reports],
+    values: NDArray[Any],
+    rounds: tuple[int, ...],
+    *,
+    words: int,
+    seed: int,
+) -> Iterator[Batch]:
+    """Batches of clients with these values. Each batch draws its own random numbers.
+
+    They are independent of `default_rng(seed)`, so values may be drawn with the same seed. `words` is the number of
+    random words per report.
+    """
+    drawn = max(1, len(rounds) * words)
+    size = max(1, _BATCH // drawn)
+    compiled(values.shape[0] * drawn >> _PER_ENTRY)
+
+    def batches() -> Iterator[Batch]:
+        for start in range(0, values.shape[0], size):
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_NOISE, start)))
+            yield Batch(start, rounds, simulate(values[start : start + size], rounds, rng))
+
+    return batches()
+
+
+class BareClient:
+    """A client in memory: it keeps a person's secret state and makes one report per round."""
+
+    __slots__ = ("_mechanism", "_state")
+
+    def __init__(self, mechanism: "Mechanism", state: Any) -> None:
+        self._mechanism = mechanism
+        self._state = state
+
+    def report(self, round: int, value: Any = None) -> int:
+        """The report for a round. `value` changes the value first, where the mechanism allows that."""
+        round = round_number(round)
+        state = self._state
+        if value is not None:
+            state = self._mechanism.change_value(state, value, randomness.system)
+        report, self._state = self._mechanism.make_report(state, round, randomness.system)
+        return report
+
+    def to_bytes(self) -> bytes:
+        """The state as bytes. Keep it as secret as the value. `mechanism.restore` makes the client again."""
+        return framing.frame_state(self._mechanism, self._mechanism.pack_state(self._state))
+
+    def __repr__(self) -> str:
+        return f"<client of {self._mechanism!r}>"
+
 
 Values = Literal["fixed", "any"]
 """Whether privacy is that of a value that never changes, or that of any sequence of values."""
@@ -38,7 +248,7 @@ Pair = Experiment | Mixture | Worst
 """Two worlds that an observer tells apart. All three descriptions answer the same questions."""
 
 
-class Mechanism(CrowdQuestions, ABC):
+class Mechanism(ABC):
     """A mechanism. Every question that the rest of the project asks about it is a method or property here.
 
     The methods of a state take their entropy as an argument and are deterministic otherwise.
@@ -124,7 +334,7 @@ class Mechanism(CrowdQuestions, ABC):
 
     def _payload_bytes(self) -> int:
         """Size of a state's payload. Mechanisms with large states compute it without making one."""
-        return len(self.pack_state(self.new_state(0, entropy.system)))
+        return len(self.pack_state(self.new_state(0, randomness.system)))
 
     @abstractmethod
     def accuracy(
@@ -137,6 +347,22 @@ class Mechanism(CrowdQuestions, ABC):
 
     def truthfulness(self) -> Truthfulness | None:
         """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
+        return None
+
+    def held_error(self, people: int, *, share: float, round: int = 1) -> float | None:
+        """The standard error of a value that this share of the people who report holds, given who does (exact).
+
+        It is of one round, with a report by each of these people; None if the mechanism cannot say. With a share of
+        0 it is that of a value that nobody holds, as in `accuracy`. Reports of those who hold a value are noisy
+        too, so a value that many hold has a larger error if answers are wide.
+        """
+        return None
+
+    def shift(self, *, round: int = 1) -> float | None:
+        """The number of people who hold a value that one dishonest report can feign in a round (exact).
+
+        It is the most that a report adds to n times a frequency. None where that is not known.
+        """
         return None
 
     def independent_errors(self, values: int) -> int:
@@ -167,17 +393,33 @@ class Mechanism(CrowdQuestions, ABC):
     def _privacy(self, reports: int | None, values: Values) -> Pair:
         """`privacy`, after checks."""
 
+    def crowd(self, *, people: int | Sequence[int], reports: int | None = None) -> Experiment:
+        """Privacy against an observer who sees everybody's reports, but not who sent which (bracket).
+
+        It is for `reports` rounds, by default all that there are. In each round this many `people` send a report
+        each, or one number for each round. If reports of one person can be linked over these rounds, a crowd does
+        not hide them: `ValueError`.
+        """
+        rounds = self._unlinked_rounds(None if reports is None else checks.integer("reports", reports, low=1))
+        if rounds is None:
+            raise ValueError(LINKED)
+        return crowd_privacy(rounds, people=people)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
+        """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
+        return None
+
     def takes(self, round: int) -> tuple[int, ...]:
         """The rounds whose reports go into the sums of this round; empty if this round has no estimate."""
         return (round_number(round),)
 
     def to_json(self) -> dict[str, Any]:
-        """The name and the parameters. `untrackable.mechanisms.registry.from_json` makes the mechanism again."""
+        """The name and the parameters. `from_json` makes the mechanism again."""
         return describe(self)
 
     def client(self, value: Any) -> BareClient:
         """A new client. Its state is drawn from the operating system's entropy."""
-        return BareClient(self, self.new_state(value, entropy.system))
+        return BareClient(self, self.new_state(value, randomness.system))
 
     def restore(self, state: bytes) -> BareClient:
         """The client that was saved as these bytes."""
@@ -331,6 +573,239 @@ class Mechanism(CrowdQuestions, ABC):
         """The state that was packed as these bytes, after checks."""
 
 
+def everything_revealed(certainty: Literal["exact", "upper"]) -> Experiment:
+    """Two worlds that an observer always tells apart, or for which no better bound is known."""
+    return Experiment([Factor([1.0, 0.0], [0.0, 1.0])], certainty=certainty)
+
+
 def worst(members: Sequence[Experiment | Mixture]) -> Pair:
     """The worst of several experiments; a single one is returned as it is."""
     return members[0] if len(members) == 1 else Worst(members)
+
+
+class WorstTracking(Protocol):
+    """A function that bounds tracking by reports of one value, for the worst split."""
+
+    def __call__(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Experiment | Mixture | Worst:
+        """Tracking by this many reports, to be asked for one gamma or for many."""
+
+
+def tracking_of_states(one_value: WorstTracking, reports: int, values: int) -> Experiment | Mixture | Worst:
+    """One person against two people, who change between the same values at the same rounds (upper).
+
+    The reports of each value are an experiment of their own, independent of the others. The i-th most frequent
+    value has at most k/i of k reports, and at most k-2 unless it is the only one with two of them. A value with
+    fewer than two reports reveals nothing. So one experiment of one value, or the product of the experiments of all
+    values, dominates every sequence of values (docs/client.md).
+    """
+    values = min(values, reports // 2)
+    if values < 2:
+        return one_value(reports)
+    if values > MOST_VALUES:
+        raise ValueError(
+            f"{values:,} values may be reported twice each; at most {MOST_VALUES:,} changing values are bounded"
+        )
+    alone = one_value(reports)
+    cases = [*(alone.members if isinstance(alone, Worst) else [alone])]
+    one = lru_cache(lambda size: dominating_experiment(one_value(size, gammas="many")))
+    if values == 2:
+        cases += [one(fewer) + one(more) for fewer, more in reports_of_two_values(reports)]
+    else:
+        sizes = Counter(min(reports - 2, _rounded(reports // i)) for i in range(1, values + 1))
+        cases.append(sum((one(size) * count for size, count in sizes.items()), Experiment(certainty="upper")))
+    return Worst(cases)
+
+
+def _rounded(size: int) -> int:
+    """The size rounded up, so that few different sizes have to be computed."""
+    return size if size <= _FEW else 1 << (size - 1).bit_length()
+
+
+def tracking_delta_beyond_engine(mechanism: Mechanism, reports: int | None, *, values: int) -> Bracket:
+    """A bound on delta at any gamma where the engine takes no more reports (upper); `reports` None: any number.
+
+    Delta never exceeds the advantage, which may have a closed form. That form is for people whose value stays the
+    same, so if values may change and tracking depends on it, nothing is known.
+    """
+    if values > 1 and not mechanism.follows_changes:
+        return Bracket(0.0, 1.0)
+    return Bracket(0.0, min(1.0, mechanism.tracking_advantage_upper(reports)))
+
+
+def recognition(mechanism: Mechanism, rounds: int, *, people: int = AMONG) -> Bracket:
+    """A bound on the probability of recognising somebody who answers every round, from two places at random.
+
+    Let x be the recognition by attendance alone. A stranger whose rounds fit is told apart by the reports. One pair
+    of worlds dominates all splits of the reports between the two places, and its power is concave. So recognition
+    is at most its power at a false positive rate of x (upper), and x itself if reports cannot be linked (exact).
+    """
+    alone = attendance.recognition(rounds, people)
+    if alone.lower == 1 or mechanism.tracking_advantage_upper(rounds) == 0:
+        return alone
+    reports = dominating_experiment(mechanism.tracking_upper(rounds))
+    return Bracket(alone.lower, max(alone.upper, reports.power(alone.upper).upper))
+
+
+class InCrowd(NamedTuple):
+    """The eps at a delta, of all rounds in a crowd of this many people; if there is none, the reason."""
+
+    people: int
+    delta: float
+    eps: Bracket | None
+    why: str = ""
+
+
+@lru_cache(maxsize=64)
+def in_crowd(mechanism: Mechanism, people: int, rounds: int | None, delta: float) -> InCrowd:
+    """What an observer learns who sees everybody's reports of these rounds, but not who sent which.
+
+    Of more people than the engine counts, some are left out: they can only hide more.
+    """
+    counted = min(people, LARGEST_CROWD)
+    if counted < 2:
+        return InCrowd(people, delta, None, _NOBODY)
+    if mechanism.loss_of_one_report == 0:
+        return InCrowd(people, delta, None, _NOTHING)
+    try:
+        pair = mechanism.crowd(people=counted, reports=rounds)
+    except ValueError as error:
+        return InCrowd(counted, delta, None, str(error))
+    return InCrowd(counted, delta, pair.gamma(delta))
+
+
+def crowd_curve(
+    mechanism: Mechanism,
+    people: Iterable[int],
+    *,
+    reports: int | None = None,
+    eps: float | None = None,
+    delta: float | None = None,
+) -> dict[int, Bracket]:
+    """For each number of people, eps at this `delta`, or delta at this `eps` (brackets).
+
+    It is for `reports` rounds, by default all that there are, in each of which that many people answer.
+    """
+    if (eps is None) == (delta is None):
+        raise ValueError("give eps or delta, and not both")
+    curve = {}
+    for number in people:
+        pair = mechanism.crowd(people=number, reports=reports)
+        if delta is not None:
+            curve[number] = pair.gamma(checks.probability("delta", delta))
+        elif eps is not None:
+            curve[number] = pair.delta(checks.non_negative("eps", eps))
+    return curve
+
+
+def pack_integers(numbers: list[int], bits: int) -> bytes:
+    """Integers of a fixed width, each in ⌈bits/8⌉ bytes, big-endian."""
+    size = (bits + 7) // 8
+    return b"".join(number.to_bytes(size, "big") for number in numbers)
+
+
+def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:
+    """The integers that `pack_integers` packed. A wrong length or a surplus bit is an error."""
+    size = (bits + 7) // 8
+    if len(data) != size * count:
+        raise StateError(f"this state should have a payload of {size * count} bytes, it has {len(data)}")
+    numbers = [int.from_bytes(data[i : i + size], "big") for i in range(0, len(data), size)]
+    if any(number >> bits for number in numbers):
+        raise StateError("this state has bits set that its mechanism does not use")
+    return numbers
+
+
+def unpack_reports(data: bytes, bits: int, count: int, possible: Callable[[int], bool]) -> list[int]:
+    """Stored reports; one that its mechanism cannot have made is an error."""
+    reports = unpack_integers(data, bits, count)
+    if not all(possible(report) for report in reports):
+        raise StateError("this state holds a report that its mechanism cannot have made")
+    return reports
+
+
+_HOMES = {
+    "assigned": "fixed_vector.Assigned",
+    "bitwise": "kept_bits.Bitwise",
+    "dbitflip": "dbitflip.DBitFlip",
+    "dealt": "deck.Dealt",
+    "deck": "deck.Deck",
+    "faded": "fading.Faded",
+    "fading": "fading.Fading",
+    "fixed-vector": "fixed_vector.FixedVector",
+    "fresh": "local.Fresh",
+    "lgrr": "kept_symbol.Lgrr",
+    "loloha": "loloha.Loloha",
+    "memoized": "stored.Memoized",
+    "one-change": "one_change.OneChange",
+    "rappor": "rappor.Rappor",
+    "rnip": "stored.InnerProduct",
+    "stored": "stored.Stored",
+    "unary": "kept_bits.Unary",
+    "votes": "votes.Votes",
+}
+_BASES = {
+    "count-mean-sketch": "sketches.CountMeanSketch",
+    "divided": "divided.Divided",
+    "hadamard-sketch": "sketches.HadamardSketch",
+    "levelled": "string_levels.Levelled",
+    "noisy-inner-product": "inner_product.NoisyInnerProduct",
+    "numbered-bit": "fixed_vector.NumberedBit",
+    "one-bit-mean": "local.OneBitMean",
+    "present": "local.Present",
+    "randomized-response": "local.RandomizedResponse",
+    "subset-selection": "local.SubsetSelection",
+    "views": "views.Views",
+    "vector-question": "fixed_vector.VectorQuestion",
+}
+"""Local mechanisms. Others are built on them."""
+
+_KEY = "mechanism"
+
+
+def describe(mechanism: object) -> dict[str, Any]:
+    """The mechanism's name and parameters, for `from_json`. Only mechanisms of this library can be described."""
+    kind = type(mechanism)
+    home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
+    for name, known in {**_HOMES, **_BASES}.items():
+        if known == home:
+            return {
+                _KEY: name,
+                **{key: plain(getattr(mechanism, key), describe) for key in inspect.signature(kind).parameters},
+            }
+    raise MechanismError(f"{kind.__name__} has no description in JSON: only mechanisms of this library have one")
+
+
+def from_json(description: Mapping[str, Any]) -> Mechanism:
+    """The mechanism of this description. `MechanismError` if `to_json` would not have written it."""
+    mechanism: Mechanism = _from_description(description, _HOMES)
+    return mechanism
+
+
+def _from_description(description: object, homes: Mapping[str, str]) -> Any:
+    if not isinstance(description, Mapping):
+        raise MechanismError("a mechanism must be a JSON object")
+    name = description.get(_KEY)
+    if not isinstance(name, str) or name not in homes:
+        raise MechanismError(f"{_KEY} must be one of {', '.join(homes)}")
+    module, _, attribute = homes[name].rpartition(".")
+    kind = getattr(importlib.import_module(f"untrackable.mechanisms.{module}"), attribute)
+    wanted = list(inspect.signature(kind).parameters)
+    given = {key: value for key, value in description.items() if key != _KEY}
+    if missing := [key for key in wanted if key not in given]:
+        raise MechanismError(f"{name} lacks {', '.join(missing)}")
+    if unknown := [key for key in given if key not in wanted]:
+        raise MechanismError(f"{name} has no field {', '.join(map(repr, unknown))}")
+    try:
+        mechanism = kind(**{key: _parameter(value) for key, value in given.items()})
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MechanismError(f"{name}: {error}") from error
+    written = describe(mechanism)
+    if changed := [key for key in wanted if written[key] != given[key]]:
+        raise MechanismError(f"{name}: {', '.join(changed)} must be as `to_json` writes it")
+    return mechanism
+
+
+def _parameter(given: Any) -> Any:
+    """A parameter in the form that constructors take."""
+    if isinstance(given, Mapping):
+        return _from_description(given, _BASES)
+    return tuple(given) if isinstance(given, list) else given

@@ -54,9 +54,9 @@ class BinaryRequest:
             raise SealingError("binary HTTP: this is not a request of known length")
         method, scheme, authority, path = (reader.text() for _ in range(4))
         fields, content = reader.rest_of_message()
-        found = cls(method, scheme, authority, path, fields, content)
-        _check_request(found)
-        return found
+        request = cls(method, scheme, authority, path, fields, content)
+        _check_request(request)
+        return request
 
 
 AUTHORITY = b"collector.invalid"
@@ -169,15 +169,15 @@ def _write_fields(fields: Fields) -> bytes:
 
 
 def _read_fields(section: bytes) -> Fields:
-    found: list[tuple[bytes, bytes]] = []
+    fields: list[tuple[bytes, bytes]] = []
     reader = _Reader(section)
     while not reader.at_end():
         name, value = reader.text(), reader.text()
         _check_field(name, value)
-        found.append((name, value))
-        if len(found) > _LARGEST_FIELDS:
+        fields.append((name, value))
+        if len(fields) > _LARGEST_FIELDS:
             raise SealingError(f"binary HTTP: a message has at most {_LARGEST_FIELDS} fields")
-    return tuple(found)
+    return tuple(fields)
 
 
 def _check_field(name: bytes, value: bytes) -> None:

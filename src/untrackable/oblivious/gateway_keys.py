@@ -85,7 +85,7 @@ class GatewayKeys:
         return {"keys": [replace(key, first_round=key.first_round - before).to_json() for key in valid]}
 
     def with_list(self, count: int, every: int) -> "GatewayKeys":
-        """These keys and a new list: so many new keys, each of which serves so many rounds."""
+        """These keys and a new list of `count` keys, each of which serves `every` rounds."""
         checks.integer("keys", count, low=1, high=_MOST_KEYS)
         checks.integer("every", every, low=1, high=1 << 24)
         if len(self.keys) + count > _MOST_KEYS:
@@ -93,12 +93,12 @@ class GatewayKeys:
                 f"a gateway has at most {_MOST_KEYS} keys, revoked ones included, and this one has "
                 f"{len(self.keys)}; use another file and another gateway"
             )
-        made = []
+        new_keys = []
         for number in range(count):
             secret = os.urandom(PUBLIC_KEY_BYTES)
             config = OpeningKey.from_bytes(len(self.keys) + number, secret).config
-            made.append(StoredKey(self.last_list + 1, config, 1 + number * every, secret))
-        return GatewayKeys((*self.keys, *made))
+            new_keys.append(StoredKey(self.last_list + 1, config, 1 + number * every, secret))
+        return GatewayKeys((*self.keys, *new_keys))
 
     def without(self, ids: Collection[int]) -> "GatewayKeys":
         """These keys, with the secrets of some of them destroyed."""

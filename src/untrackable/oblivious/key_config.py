@@ -77,13 +77,13 @@ def configs_to_bytes(configs: Iterable[KeyConfig]) -> bytes:
 
 def configs_from_bytes(data: bytes) -> tuple[KeyConfig, ...]:
     """Read such a list. Configurations that are not supported are left out; a list that is cut off is an error."""
-    found: list[KeyConfig] = []
+    configs: list[KeyConfig] = []
     at = 0
     while at < len(data):
         end = at + 2 + int.from_bytes(data[at : at + 2], "big")
         if end > len(data) or end < at + 5:
             raise SealingError("a list of key configurations is cut off")
         if int.from_bytes(data[at + 3 : at + 5], "big") == X25519:
-            found.append(KeyConfig.from_bytes(data[at + 2 : end]))
+            configs.append(KeyConfig.from_bytes(data[at + 2 : end]))
         at = end
-    return tuple(found)
+    return tuple(configs)

@@ -1,8 +1,8 @@
 """Plans a campaign in which each person answers once: what it will tell, and what it gives away.
 
-`plans.plan(**demands)` takes the fields of `goals.Goals`, and returns a `Plan`: `met`, `solved` (the goals with
-nothing left open), `mechanism`, `turns`, the promises `one_round`, `quarter`, `all_rounds` and `figure` (each a
-`forecast.Promise`), `crowd`, `changes` that would help, `ways` to ask for several answers, and `campaign()`.
-`question_set.plan_together(questions, **shared)` does the same for several questions in one document.
-`every_round` says what everybody in every round would give instead. `display.plan_words` puts it all into words.
+`plan.plan(**demands)` takes the fields of `goals.Goals` (`goal_fields` has their limits and words), and returns a
+`Plan`: `met`, `solved` (the goals with nothing left open), `mechanism`, `turns`, the promises `one_round`,
+`quarter`, `all_rounds` and `figure` (each a `forecast.Promise`), `crowd`, `changes` that would help, `ways` to ask
+for several answers, and `campaign()`. `together.plan_together(questions, **shared)` does the same for several
+questions in one document. `plan.every_round` says what everybody in every round would give instead.
 """

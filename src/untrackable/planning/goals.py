@@ -1,41 +1,26 @@
-"""What a person who plans a campaign knows: people, question, rounds, privacy and accuracy."""
+"""The goals of a plan: people, question, rounds, privacy and accuracy; and numbers rounded up for people."""
 
 import dataclasses
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from untrackable import checks
 from untrackable.checks import Chance
-from untrackable.encodings.asked_tables import AskedTables
-from untrackable.encodings.discovered_strings import MOST_LEVELS, DiscoveredStrings
-from untrackable.encodings.encoding import LARGEST_BITS, Encoding
-from untrackable.encodings.hashed_strings import HashedStrings
-from untrackable.encodings.path import Path
-from untrackable.encodings.salt import SHORTEST_SALT
-from untrackable.mechanisms.local.multi_bit_reports import LARGEST_WIDTH
-from untrackable.mechanisms.wanted_figure import WANTS, Want
-from untrackable.theory.crowd_counts import MARGIN, checked_margin
+from untrackable.encodings.encoding import LARGEST_BITS, SHORTEST_SALT, AskedTables, Encoding
+from untrackable.encodings.record import Path
+from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
+from untrackable.mechanisms.inner_product import LARGEST_WIDTH
+from untrackable.planning.goal_fields import GOALS, UNKNOWNS, GoalError, GoalKindError, Unknown
+from untrackable.settings.demands import Want
 from untrackable.theory.turns import Turns
 
-LARGEST_PEOPLE = 10**15
-LARGEST_EPS = 64.0
-LARGE_EPS = 4.0
-"""The largest eps that a plan chooses itself, unless the goals allow more: beyond, little is hidden."""
 USABLE_ERROR = 0.1
 """The largest error that is of any use, where the goals do not ask for another one."""
-MOST_WIPES = 100
-"""The largest number of wipes, as in campaigns."""
-_SMALLEST_CROWD_DELTA = 1e-12
 _STEP = 2
 """Bytes by which each prefix is longer than the one before."""
-LONGEST_STRING = _STEP * (MOST_LEVELS - 1)
-
-Unknown = Literal["people", "rounds", "eps", "error"]
-UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")
 _QUESTIONS = ("encoding", "values", "bits", "strings")
 _HALF, _RARE = 0.5, 0.05
 """The share of people for whom errors are stated: of yes/no answers, and of one of many answers."""
@@ -46,7 +31,7 @@ class Goals:
     """The demands on a plan. One of `people`, `rounds`, `eps` and `error` may be left out: the plan solves for it.
 
     Each of `people` answers once, in one of `rounds` rounds. The question is one of `encoding`, `values` (how many
-    there are), `bits` (their width) and `strings` (to be discovered, of at most so many bytes).
+    there are), `bits` (their width) and `strings` (to be discovered, of at most this many bytes).
 
     `eps` is the privacy of everything that a person ever sends, for ever, with delta 0 and nobody trusted. A person
     whose storage is wiped answers again; with `wipes` (w) allowed, each report has eps/(w+1). Only a `share` of
@@ -76,110 +61,93 @@ class Goals:
     strings: int | None = None
     rounds: int | None = None
     eps: float | None = None
-    largest_eps: float = LARGE_EPS
+    largest_eps: float = GOALS["largest_eps"].default
     error: float | None = None
-    beta: float = 0.05
-    simultaneous: bool = True
+    beta: float = GOALS["beta"].default
+    simultaneous: bool = GOALS["simultaneous"].default
     typical: float | None = None
-    pooled: int = 1
+    pooled: int = GOALS["pooled"].default
     looks: int | None = None
-    want: Want = "frequencies"
-    share: Chance = Fraction(1)
-    wipes: int = 0
-    relay: bool = False
-    crowd_delta: float = 1e-6
-    margin: Chance = MARGIN
+    want: Want = GOALS["want"].default
+    share: Chance = GOALS["share"].default
+    wipes: int = GOALS["wipes"].default
+    relay: bool = GOALS["relay"].default
+    crowd_delta: float = GOALS["crowd_delta"].default
+    margin: Chance = GOALS["margin"].default
 
     def __post_init__(self) -> None:
-        self._settle_question()
-        self._settle_want()
-        optional: dict[str, Any] = {
-            "people": lambda v: checks.integer("people", v, low=1, high=LARGEST_PEOPLE),
-            "rounds": checks.rounds,
-            "eps": lambda v: _within("eps", checks.epsilon("eps", v), LARGEST_EPS),
-            "error": lambda v: checks.open_probability("error", v),
-            "typical": lambda v: checks.open_probability("typical", v),
-        }
-        for name, check in optional.items():
-            if getattr(self, name) is not None:
-                checks.settle(self, **{name: check(getattr(self, name))})
-        checks.settle(
-            self,
-            largest_eps=_within("largest_eps", checks.epsilon("largest_eps", self.largest_eps), LARGEST_EPS),
-            beta=checks.open_probability("beta", self.beta),
-            pooled=checks.integer("pooled", self.pooled, low=1, high=checks.MOST_ROUNDS),
-            share=checks.chance("share", self.share),
-            wipes=checks.integer("wipes", self.wipes, low=0, high=MOST_WIPES),
-            crowd_delta=checks.open_probability("crowd_delta", self.crowd_delta),
-            margin=checked_margin(self.margin),
-        )
-        if not self.share:
-            raise ValueError("share must be above 0: nobody would answer")
-        if self.crowd_delta < _SMALLEST_CROWD_DELTA:
-            raise ValueError(f"crowd_delta must be at least {_SMALLEST_CROWD_DELTA}, got {self.crowd_delta}")
-        for name in ("simultaneous", "relay"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be True or False, not {type(getattr(self, name)).__name__}")
-        missing = [name for name in UNKNOWNS if getattr(self, name) is None]
-        if len(missing) > 1:
-            raise ValueError(
-                f"{' and '.join(missing)} are missing: one of people, rounds, eps and error may be left out, and "
-                "the plan solves for it"
+        self._check_question()
+        for name, field in GOALS.items():
+            if (given := getattr(self, name)) is not None:
+                checks.settle(self, **{name: field.checked(given)})
+        if self.values is not None and self.width > LARGEST_BITS:
+            raise GoalError(
+                "values", self.values, f"{{values}} must be at most 2^{LARGEST_BITS}, got about 2^{self.width}"
+            )
+        self._check_want()
+        if len(missing := [name for name in UNKNOWNS if getattr(self, name) is None]) > 1:
+            raise GoalError(
+                missing[0],
+                None,
+                f"{' and '.join(f'{{{name}}}' for name in missing)} are missing: one of {{people}}, {{rounds}}, "
+                "{eps} and {error} may be left out, and the plan solves for it",
             )
         if self.rounds is not None and self.pooled > self.rounds:
-            raise ValueError(f"pooled must be at most rounds, {self.rounds}, got {self.pooled}")
-        if self.looks is not None:
-            checks.settle(self, looks=checks.integer("looks", self.looks, low=1, high=checks.MOST_ROUNDS))
-            if problem := self._problem_of_looks(self.looks):
-                raise ValueError(problem)
+            raise GoalError(
+                "pooled", self.pooled, f"{{pooled}} must be at most {{rounds}}, {self.rounds}, got {self.pooled}"
+            )
+        if self.looks is not None and (problem := self._problem_of_looks(self.looks)):
+            raise problem
 
-    def _settle_question(self) -> None:
-        given = [name for name in _QUESTIONS if getattr(self, name) is not None]
+    def _check_question(self) -> None:
+        given = [f"{{{name}}}" for name in _QUESTIONS if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"give one of {', '.join(_QUESTIONS)}; got {' and '.join(given) or 'none'}")
-        if self.encoding is not None and not isinstance(self.encoding, Encoding):
-            raise TypeError(f"encoding must be an Encoding, not {type(self.encoding).__name__}")
+            known = ", ".join(f"{{{name}}}" for name in _QUESTIONS)
+            raise GoalError("encoding", None, f"give one of {known}; got {' and '.join(given) or 'none'}")
         if isinstance(self.encoding, Path):
-            raise TypeError("encoding must be that of one answer: give looks for the number of rounds of a report")
-        if self.values is not None:
-            checks.settle(self, values=checks.integer("values", self.values, low=2))
-            if self.width > LARGEST_BITS:
-                raise ValueError(f"values must be at most 2^{LARGEST_BITS}, got about 2^{self.width}")
-        if self.strings is not None:
-            checks.settle(self, strings=checks.integer("strings", self.strings, low=1, high=LONGEST_STRING))
-        if self.bits is not None:
-            checks.settle(self, bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS))
+            raise GoalKindError(
+                "encoding",
+                None,
+                "{encoding} must be that of one answer: give {looks} for the number of rounds of a report",
+            )
+        if not isinstance(self.encoding, Encoding | None):
+            kind = type(self.encoding).__name__
+            raise GoalKindError("encoding", None, f"{{encoding}} must be an Encoding, not {kind}")
 
-    def _settle_want(self) -> None:
-        checks.choice("want", self.want, WANTS)
+    def _check_want(self) -> None:
         if self.want == "frequencies":
             return
+        problem = ""
         if self.discovered is not None:
-            raise ValueError(f"want must be frequencies if strings are discovered, got {self.want}")
-        if self.asked is not None:
-            raise ValueError(f"want must be frequencies if there are several answers at once, got {self.want}")
-        if self.encoding is not None:
+            problem = f"must be frequencies if strings are discovered, got {self.want}"
+        elif self.asked is not None:
+            problem = f"must be frequencies if there are several answers at once, got {self.want}"
+        elif self.encoding is not None:
             edges = self.encoding.numbers()
             steps = np.diff(edges.lower)
             if self.want == "mean" and not (np.isfinite(edges.lower).all() and np.allclose(steps, steps[0])):
-                raise ValueError(
-                    "want must not be mean: the answers must stand for numbers at equal distances, within a range"
-                )
+                problem = "must not be mean: the answers must stand for numbers at equal distances, within a range"
+        if problem:
+            raise GoalError("want", self.want, f"{{want}} {problem}")
 
-    def _problem_of_looks(self, looks: int) -> str:
-        """Why a report cannot be about so many rounds; nothing if it can."""
+    def _problem_of_looks(self, looks: int) -> GoalError | None:
+        """Why a report cannot be about this many rounds; None if it can."""
         if looks == 1:
-            return ""
+            return None
         if self.want != "frequencies" or not self._has_single_answers():
-            return "looks must be 1: only the shares of one answer out of a list are told by longer reports"
-        if self.width * looks > LARGEST_WIDTH:
+            rule = "{looks} must be 1: only the shares of one answer out of a list are told by longer reports"
+        elif self.width * looks > LARGEST_WIDTH:
             most = LARGEST_WIDTH // self.width
-            return f"looks must be at most {most} for so many answers, got {looks}"
-        if (self.rounds or looks) % looks:
-            return f"rounds must be a multiple of looks, {looks}, got {self.rounds}"
-        if self.pooled > 1 and self.pooled % looks:
-            return f"pooled must be 1 or a multiple of looks, {looks}, got {self.pooled}"
-        return ""
+            rule = f"{{looks}} must be at most {most} for this many answers, got {looks}"
+        elif (self.rounds or looks) % looks:
+            rule = f"{{rounds}} must be a multiple of {{looks}}, {looks}, got {self.rounds}"
+            return GoalError("rounds", self.rounds, rule)
+        elif self.pooled > 1 and self.pooled % looks:
+            rule = f"{{pooled}} must be 1 or a multiple of {{looks}}, {looks}, got {self.pooled}"
+            return GoalError("pooled", self.pooled, rule)
+        else:
+            return None
+        return GoalError("looks", looks, rule)
 
     def _has_single_answers(self) -> bool:
         """Whether people give one answer out of a known list."""
@@ -212,7 +180,7 @@ class Goals:
     def turns(self) -> Turns:
         """When people answer. While the number of rounds is not known, it is that of the pooled ones.
 
-        With several looks, a turn is a stretch of so many rounds.
+        With several looks, a turn is a stretch of this many rounds.
         """
         rounds = max(1, (self.rounds or self.pooled) // (self.looks or 1))
         return Turns(rounds=rounds, share=self.share, wipes=self.wipes)  # type: ignore[arg-type]
@@ -256,13 +224,28 @@ class Goals:
         return None if self.encoding is None else self.encoding.asked
 
     def typical_share(self, answers: int) -> float:
-        """The share of people for which the error of one of so many answers is stated."""
+        """The share of people for which the error of one of this many answers is stated."""
         if self.want != "frequencies":
             return _HALF
         return self.typical or (_HALF if answers == 2 else _RARE)
 
 
-def _within(name: str, number: float, high: float) -> float:
-    if number > high:
-        raise ValueError(f"{name} must be at most {high:g}, got {number}: more would hide nothing")
-    return number
+def rounded_up(number: float, digits: int = 4, *, forgiven: float = 0.0) -> float:
+    """The number rounded up to this many significant digits. The share `forgiven` makes up for floating point."""
+    if number <= 0:
+        return number
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(number)))
+    return math.ceil(number * scale * (1 - forgiven)) / scale
+
+
+def counted(number: float) -> str:
+    """A count in words, rounded up: 4.1 million."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if number >= size:
+            return f"{shown_up(number / size):.3g} {word}" if number < 999 * size else f"{number:.2e}"
+    return f"{math.ceil(number):,}"
+
+
+def shown_up(number: float, digits: int = 3) -> float:
+    """A number rounded up for people. One with few digits stays what it is but for floating point."""
+    return rounded_up(number, digits, forgiven=1e-12)

@@ -1,11 +1,18 @@
 """A campaign: one question asked of everyone, as a public document that never changes.
 
 Its id is the SHA-256 of its bytes, so clients with the same id ask the same question and protect the answer in the
-same way. The bytes are canonical: a document that this library would write differently is refused.
+same way. The bytes are canonical: a document that this library would write differently is refused. Beside it are
+the directory of published campaigns, and the draft that a plan writes: a campaign without question and times.
+
+A campaign that relies on a crowd declares its guarantee in the crowd, and lists the keys of the collector's
+gateway. So the id pins the keys too: everybody has the same ones, and none is fetched, which could mark a person.
 """
 
+import dataclasses
 import hashlib
+import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,32 +20,135 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from untrackable import checks, strict_json
-from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import Encoding, check_shown
 from untrackable.encodings.encoding import from_json as encoding_from_json
-from untrackable.encodings.path import Path
-from untrackable.encodings.shown_text import check_shown
-from untrackable.errors import CampaignError, EncodingError, MechanismError
+from untrackable.encodings.record import Path
+from untrackable.errors import CampaignError, EncodingError, MechanismError, SealingError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.registry import from_json as mechanism_from_json
-from untrackable.mechanisms.registry import plain
-from untrackable.protocol.crowd_declaration import CrowdGuarantee, Gateway, check_crowd, check_gateway
+from untrackable.mechanisms.interface import from_json as mechanism_from_json
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.strict_json import plain
 from untrackable.theory.turns import Turns
 
 _VERSION = 1
 """The version of campaigns and of directories."""
-_MOST_WIPES = 100
-"""The largest number of wipes that a campaign allows."""
 LARGEST = 1 << 20
 """The largest size of a document, in bytes."""
-_LAST_SECOND = 1 << 40
-"""The latest start of a campaign, in seconds since 1970."""
 LONGEST_QUESTION = 1000
 """The largest number of characters of a question."""
-_LONGEST_FRACTION = 40
-"""The largest number of characters of a fraction."""
 LONGEST_ROUND = 366 * 86400
 """The longest round, in seconds."""
+_LAST_SECOND = 1 << 40
+"""The latest start of a campaign, in seconds since 1970."""
+_LARGEST_CROWD = 10**9
+"""The largest crowd: that of `theory.crowd`, which a client does not load."""
+_MOST_SUITES = 8
+"""The largest number of suites of a gateway key."""
+_MOST_WIPES = 100
+"""The largest number of wipes that a campaign allows."""
+_LONGEST_FRACTION = 40
+"""The largest number of characters of a fraction."""
+_HEX = re.compile(r"([0-9a-f]{2})+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdGuarantee:
+    """All reports ever are (eps, delta)-private in a crowd: the observer does not know who sent which report.
+
+    It holds while every round has at least `reports` reports, by as many people who send them as they should
+    (shuffle model). Rounds with fewer are not published. It is the fewest that are likely: at most one round in a
+    hundred is below (`theory.crowd.fewest_likely_reports`).
+    """
+
+    eps: float
+    delta: float
+    reports: int
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            eps=checks.positive("eps", self.eps),
+            delta=checks.open_probability("delta", self.delta),
+            reports=checks.integer("reports", self.reports, low=2, high=_LARGEST_CROWD),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as JSON."""
+        return {name: plain(getattr(self, name)) for name in CrowdGuarantee.__slots__}
+
+    @staticmethod
+    def from_json(given: object) -> "CrowdGuarantee":
+        """The guarantee of this JSON."""
+        return CrowdGuarantee(**_fields("the crowd", given, CrowdGuarantee.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayKey:
+    """One public key of the gateway, and the first round whose reports are sealed for it.
+
+    `config` is the key configuration of RFC 9458, section 3.1, without a length before it.
+    """
+
+    config: bytes
+    first_round: int
+
+    def __post_init__(self) -> None:
+        checks.settle(
+            self,
+            config=_checked_config(self.config),
+            first_round=checks.integer("first_round of a gateway key", self.first_round, low=1, high=LAST_ROUND),
+        )
+
+    @property
+    def id(self) -> int:
+        """The number by which sealed reports name the key."""
+        return self.config[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """The key as JSON."""
+        return {"config": self.config.hex(), "first_round": self.first_round}
+
+    @staticmethod
+    def from_json(given: object) -> "GatewayKey":
+        """The key of this JSON."""
+        fields = _fields("the gateway key", given, GatewayKey.__slots__)
+        if not isinstance(fields["config"], str) or not _HEX.fullmatch(fields["config"]):
+            raise CampaignError("the config of a gateway key must be lower-case hexadecimal digits")
+        return GatewayKey(bytes.fromhex(fields["config"]), fields["first_round"])
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The keys of the collector's gateway. Each serves from its first round until the next one's."""
+
+    keys: tuple[GatewayKey, ...]
+
+    def __post_init__(self) -> None:
+        checks.settle(self, keys=tuple(self.keys))
+        if not self.keys or self.keys[0].first_round != 1:
+            raise ValueError("the first gateway key must serve from round 1")
+        if any(one.first_round >= other.first_round for one, other in itertools.pairwise(self.keys)):
+            raise ValueError("gateway keys must be in the order of their first rounds, and no two serve from one")
+        if len({key.id for key in self.keys}) < len(self.keys):
+            raise ValueError("no two gateway keys may have the same id")
+
+    def keys_from(self, round: int) -> tuple[GatewayKey, ...]:
+        """The key of a round, and then those that may be tried if it was revoked, in their order."""
+        serving = sum(key.first_round <= checks.integer("round", round, low=1) for key in self.keys)
+        return self.keys[serving - 1 :]
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys as JSON."""
+        return {"keys": [key.to_json() for key in self.keys]}
+
+    @staticmethod
+    def from_json(given: object) -> "Gateway":
+        """The keys of this JSON."""
+        keys = _fields("the gateway", given, Gateway.__slots__)["keys"]
+        if not isinstance(keys, list):
+            raise CampaignError("the keys of a gateway must be a list")
+        return Gateway(tuple(GatewayKey.from_json(key) for key in keys))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +193,9 @@ class Guarantee:
     @staticmethod
     def from_json(given: object, *, turns: bool) -> "Guarantee":
         """The guarantee of this JSON. It has `crowd` just if the campaign relies on one."""
-        names = _guarantee_fields(turns)
-        if not isinstance(given, dict) or set(given) - {"crowd"} != set(names):
-            raise CampaignError(f"the guarantee must have exactly the fields {', '.join(names)}, and perhaps crowd")
-        crowd = {"crowd": CrowdGuarantee.from_json(given["crowd"])} if "crowd" in given else {}
-        return Guarantee(**{**given, **crowd})
+        fields = _fields("the guarantee", given, _guarantee_fields(turns), "crowd")
+        crowd = {"crowd": CrowdGuarantee.from_json(fields["crowd"])} if "crowd" in fields else {}
+        return Guarantee(**{**fields, **crowd})
 
 
 def _guarantee_fields(turns: bool) -> list[str]:
@@ -232,6 +340,81 @@ class Campaign:
         return campaign
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignDraft:
+    """All of a campaign but its question and its times, and the keys of the gateway if it relies on a crowd.
+
+    `encoding` is None where no more is known than how wide values are. With `rounds` None there is no last round.
+    Of a path, a round has all its looks.
+    """
+
+    encoding: Encoding | None
+    mechanism: Mechanism
+    rounds: int | None
+    guarantee: Guarantee
+    turns: Turns | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("encoding", Encoding | None), ("mechanism", Mechanism), ("guarantee", Guarantee)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
+        if self.rounds is not None:
+            checks.settle(self, rounds=checks.rounds(self.rounds))
+        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
+
+    def to_json(self) -> dict[str, Any]:
+        """The draft as JSON, from which `from_json` makes an equal one."""
+        return {
+            "encoding": None if self.encoding is None else self.encoding.to_json(),
+            "mechanism": self.mechanism.to_json(),
+            "rounds": self.rounds,
+            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
+            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
+        }
+
+    @staticmethod
+    def from_json(document: object) -> "CampaignDraft":
+        """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
+        names = (name for name in CampaignDraft.__slots__ if name != "turns")
+        fields = _fields("a campaign draft must be a JSON object: it", document, names, "turns")
+        encoding, turns = fields["encoding"], fields.get("turns")
+        try:
+            return CampaignDraft(
+                encoding=None if encoding is None else encoding_from_json(encoding),
+                mechanism=mechanism_from_json(fields["mechanism"]),
+                rounds=fields["rounds"],
+                guarantee=Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
+                turns=turns_from_json(turns, fields["rounds"]) if "turns" in fields else None,
+            )
+        except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
+            raise CampaignError(f"the campaign draft is not valid: {error}") from error
+
+    def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
+        """The same draft for other answers, in as many looks."""
+        path = self.encoding
+        looked = Path(of=encoding, looks=path.looks) if isinstance(path, Path) else encoding
+        return dataclasses.replace(self, encoding=looked)
+
+    def campaign(
+        self, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
+    ) -> Campaign:
+        """The whole campaign. If it asks for paths, `round_seconds` are those of a look."""
+        if self.encoding is None:
+            raise ValueError("the draft has no encoding: it only says how wide answers are")
+        return Campaign(
+            question=question,
+            encoding=self.encoding,
+            mechanism=self.mechanism,
+            first_round=first_round,
+            round_seconds=round_seconds * (self.encoding.looks if isinstance(self.encoding, Path) else 1),
+            rounds=self.rounds,
+            guarantee=self.guarantee,
+            turns=self.turns,
+            gateway=gateway,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Directory:
     """The ids of published campaigns. A client that pins the directory's digest takes part in no others."""
@@ -270,6 +453,62 @@ class Directory:
         return directory
 
 
+def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, guarantee: Guarantee) -> None:
+    """Refuse turns of other rounds, with a mechanism that keeps anything, or with more guarantees than eps."""
+    if not isinstance(turns, Turns | None):
+        raise TypeError(f"turns must be of type Turns, not {type(turns).__name__}")
+    if turns is None:
+        return
+    if turns.rounds != rounds:
+        raise ValueError(f"turns are of {turns.rounds} rounds, and the campaign has {rounds}")
+    if turns.wipes > _MOST_WIPES:
+        raise ValueError(f"wipes must be at most {_MOST_WIPES}, got {turns.wipes}")
+    if mechanism.loss_of_one_report is None:
+        raise ValueError("with turns, the mechanism must be fresh, with a known largest loss of one report")
+    if not guarantee.is_of_one_report:
+        raise ValueError("with turns, the guarantee is eps, and perhaps a crowd: there is only one report")
+
+
+def check_crowd(crowd: CrowdGuarantee | None, mechanism: Mechanism, rounds: int | None) -> None:
+    """Refuse a crowd guarantee for reports that can be linked."""
+    if not isinstance(crowd, CrowdGuarantee | None):
+        raise TypeError(f"crowd must be of type CrowdGuarantee, not {type(crowd).__name__}")
+    if crowd is None:
+        return
+    if mechanism.tracking_advantage_upper(rounds) > 0:
+        raise ValueError("its reports can be linked, so a crowd does not hide them")
+
+
+def check_gateway(gateway: Gateway | None, crowd: CrowdGuarantee | None) -> None:
+    """Refuse a crowd guarantee without a gateway, and a gateway without one."""
+    if not isinstance(gateway, Gateway | None):
+        raise TypeError(f"gateway must be of type Gateway, not {type(gateway).__name__}")
+    if (gateway is None) != (crowd is None):
+        raise ValueError("a campaign has both a gateway and a guarantee in a crowd, or neither")
+
+
+def _checked_config(config: bytes) -> bytes:
+    """The bytes of a key configuration, if it is one that clients know."""
+    if not isinstance(config, bytes):
+        raise TypeError(f"config must be bytes, not {type(config).__name__}")
+    try:
+        suites = KeyConfig.from_bytes(config).suites
+    except SealingError as error:
+        raise ValueError(f"a gateway key must be one key configuration of RFC 9458: {error}") from None
+    if len(suites) > _MOST_SUITES:
+        raise ValueError(f"a gateway key must have at most {_MOST_SUITES} suites")
+    return config
+
+
+def _fields(what: str, given: object, names: Iterable[str], optional: str = "") -> dict[str, Any]:
+    """A JSON object with exactly these fields, and perhaps the optional one."""
+    wanted = tuple(names)
+    if not isinstance(given, dict) or set(given) - {optional} != set(wanted):
+        more = f", and perhaps {optional}" if optional else ""
+        raise CampaignError(f"{what} must have exactly the fields {', '.join(wanted)}{more}")
+    return given
+
+
 @lru_cache(maxsize=64)
 def _document(campaign: Campaign) -> bytes:
     """A campaign's bytes, made once: it never changes, and they are asked for again and again."""
@@ -288,22 +527,6 @@ def check_id(given: object) -> str:
     return given
 
 
-def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, guarantee: Guarantee) -> None:
-    """Refuse turns of other rounds, with a mechanism that keeps anything, or with more guarantees than eps."""
-    if not isinstance(turns, Turns | None):
-        raise TypeError(f"turns must be of type Turns, not {type(turns).__name__}")
-    if turns is None:
-        return
-    if turns.rounds != rounds:
-        raise ValueError(f"turns are of {turns.rounds} rounds, and the campaign has {rounds}")
-    if turns.wipes > _MOST_WIPES:
-        raise ValueError(f"wipes must be at most {_MOST_WIPES}, got {turns.wipes}")
-    if mechanism.loss_of_one_report is None:
-        raise ValueError("with turns, the mechanism must be fresh, with a known largest loss of one report")
-    if not guarantee.is_of_one_report:
-        raise ValueError("with turns, the guarantee is eps, and perhaps a crowd: there is only one report")
-
-
 def turns_to_json(turns: Turns) -> dict[str, Any]:
     """Turns as JSON, without the number of rounds, which the campaign says. Fractions are texts in lowest terms."""
     return {"share": str(turns.share), "wipes": turns.wipes}
@@ -311,11 +534,10 @@ def turns_to_json(turns: Turns) -> dict[str, Any]:
 
 def turns_from_json(given: object, rounds: Any) -> Turns:
     """The turns of this JSON, in this number of rounds."""
-    if not isinstance(given, dict) or set(given) != {"share", "wipes"}:
-        raise CampaignError("turns must have exactly the fields share, wipes")
-    if not isinstance(given["share"], str) or len(given["share"]) > _LONGEST_FRACTION:
+    fields = _fields("turns", given, ("share", "wipes"))
+    if not isinstance(fields["share"], str) or len(fields["share"]) > _LONGEST_FRACTION:
         raise CampaignError(f"share must be a text of at most {_LONGEST_FRACTION} characters")
-    return Turns(rounds=checks.rounds(rounds), share=checks.chance("share", given["share"]), wipes=given["wipes"])
+    return Turns(rounds=checks.rounds(rounds), share=checks.chance("share", fields["share"]), wipes=fields["wipes"])
 
 
 def read_document(what: str, data: bytes, fields: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:

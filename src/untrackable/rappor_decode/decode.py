@@ -1,28 +1,40 @@
-"""Finds which candidate strings people hold, and how many people hold each.
+"""Finds which candidate strings people hold, and how many people hold each, from counts of RAPPOR reports.
 
 A lasso makes a first choice, least squares estimates the chosen candidates, and a test says which are really there.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.sparse import csc_array
 from scipy.stats import norm
 
 from untrackable import checks
-from untrackable.estimation.aggregators import FloatArray
-from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.arrays import FloatArray
+from untrackable.mechanisms.rappor import Rappor
 from untrackable.progress import Progress, no_progress
-from untrackable.rappor_decode.candidate_map import CandidateMap
 from untrackable.rappor_decode.decode_result import Candidate, Correction, Decoded, Unusual
-from untrackable.rappor_decode.design import Design, design
-from untrackable.rappor_decode.hash_chance import hash_p_value
-from untrackable.rappor_decode.lasso import Indices, LassoChoice, WeightedDesign, lasso_path
-from untrackable.rappor_decode.rappor_files import Counts
-from untrackable.rappor_decode.regression import Fit, least_squares, solve
-from untrackable.rappor_decode.rivals import p_value_with_rivals
+from untrackable.rappor_decode.files import CandidateMap, Counts
+from untrackable.rappor_decode.regression import (
+    Design,
+    Fit,
+    Indices,
+    LassoChoice,
+    WeightedDesign,
+    design,
+    independent,
+    lasso_path,
+    least_squares,
+    model,
+    p_value,
+    solve,
+)
 
 _MOST = 500
 """The lasso chooses at most this many candidates."""
@@ -74,14 +86,14 @@ def decode(
     )
     rule = partial(accepted, alpha=alpha, correction=correction)
     outcome = _test(laid, lasso, level_shares, background, rule, penalty, most, progress)
-    fit, p_values, found = outcome.fit, outcome.p_values, outcome.found
-    allocated, allocated_error = fit.together(found)
+    fit, p_values, passed = outcome.fit, outcome.p_values, outcome.passed
+    allocated, allocated_error = fit.together(passed)
     return Decoded(
         params=params,
         reports=counts.total,
         listed=len(listed.names),
         tested=tested,
-        candidates=_described(fit, p_values, found, lasso.columns, laid, listed, level),
+        candidates=_described(fit, p_values, passed, lasso.columns, laid, listed, level),
         alpha=alpha,
         correction=correction,
         level=level,
@@ -109,11 +121,11 @@ def decode(
 
 
 class _Tested(NamedTuple):
-    """The fit of the candidates found, all p-values, which were found, and how many look like mixtures."""
+    """The fit of the candidates that passed the test, all p-values, and the number that look like mixtures."""
 
     fit: Fit
     p_values: FloatArray
-    found: NDArray[np.bool_]
+    passed: NDArray[np.bool_]
     indistinct: int
 
 
@@ -156,11 +168,11 @@ def _test(
         for number, column in enumerate(seeming):
             progress("comparing with chance", number / len(seeming))
             p_values[column] = max(p_values[column], _by_chance(laid, lasso, start, column, most))
-    found = rule(p_values) & inside
+    passed = rule(p_values) & inside
     # Some people hold candidates that were not found. Their share must not go to the candidates that were.
-    rest = laid.evenly() if background else laid.mean_of(np.flatnonzero(~found))
-    final = least_squares(laid, fit.columns[found[fit.columns]], shares, background=rest)
-    return _Tested(final, p_values, found, int(np.count_nonzero(indistinct)))
+    rest = laid.evenly() if background else laid.mean_of(np.flatnonzero(~passed))
+    final = least_squares(laid, fit.columns[passed[fit.columns]], shares, background=rest)
+    return _Tested(final, p_values, passed, int(np.count_nonzero(indistinct)))
 
 
 def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int, most: int) -> float:
@@ -177,11 +189,10 @@ def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int
 
 
 def accepted(p_values: FloatArray, alpha: float, correction: Correction) -> NDArray[np.bool_]:
-    """Which candidates are accepted: p ≤ alpha/n, or Benjamini and Hochberg's step-up rule."""
+    """Whether each candidate is accepted: p ≤ alpha/n, or Benjamini and Hochberg's step-up rule."""
     n = p_values.size
     if correction == "bonferroni":
-        result: NDArray[np.bool_] = p_values <= alpha / n
-        return result
+        return p_values <= alpha / n
     ordered = np.sort(p_values)
     below = np.flatnonzero(ordered <= alpha * np.arange(1, n + 1) / n)
     return p_values <= (ordered[below[-1]] if below.size else -1.0)
@@ -190,7 +201,7 @@ def accepted(p_values: FloatArray, alpha: float, correction: Correction) -> NDAr
 def _described(
     fit: Fit,
     p_values: FloatArray,
-    found: NDArray[np.bool_],
+    passed: NDArray[np.bool_],
     chosen: Indices,
     laid: Design,
     listed: CandidateMap,
@@ -215,7 +226,130 @@ def _described(
                 lower=min(1.0, max(0.0, share - width * error)),
                 upper=min(1.0, max(0.0, share + width * error)),
                 p_value=float(p_values[column]),
-                found=bool(found[column]),
+                found=bool(passed[column]),
             )
         )
     return tuple(described)
+
+
+# --- how easily a string that nobody holds seems to be held, because other strings set its bits -----------
+
+_SHIFT = 0.05
+"""All roundings together raise the sum by at most this part of its standard deviation."""
+_MOST_POINTS = 1 << 21
+"""The largest number of points of the grid on which sums are rounded, which limits memory."""
+_FFT_ERROR = 1e-11
+"""An upper bound on the error that rounding in the transforms makes in a tail."""
+
+
+def hash_p_value(scores: FloatArray, positions: NDArray[np.int64]) -> float:
+    """P(T of random bits ≥ T of these bits). It is an upper bound, since all rounding makes it larger.
+
+    The bits of a string are as good as random: hash i of cohort c is uniform over the bits, independently of all
+    other strings. So if nobody holds a candidate, its bits are independent of the counts and of the other
+    candidates, whatever people hold instead. The scores g are from a fit without the candidate. Its score T is the
+    sum of g over its cohorts and hashes. It is then a sum of independent draws, one from row c of g for each hash
+    of cohort c. The p-value is the probability that such a sum is at least T. It is computed, not sampled, and
+    holds however many people hold unlisted strings.
+
+    `scores[c, b]` is the score of bit b in cohort c. `positions[c, i]` is the bit that hash i sets there.
+    """
+    cohorts, bits = scores.shape
+    hashes = positions.shape[1]
+    lowest = scores.min(axis=1, keepdims=True)
+    above = scores - lowest
+    spread = float(np.sqrt(hashes * above.var(axis=1).sum()))
+    reach = hashes * float(above.max(axis=1).sum())
+    if spread == 0:
+        return 1.0
+    step = max(_SHIFT * spread / (cohorts * hashes), reach / _MOST_POINTS)
+    reached = int(np.floor(np.take_along_axis(above, positions, axis=1).sum() / step * (1 - 1e-12)))
+    rounded = np.ceil(above / step).astype(np.int64)
+    law = _law_of_sum([_law_of_sum([np.bincount(row) / bits] * hashes) for row in rounded])
+    return float(min(1.0, max(0.0, law[reached:].sum()) + _FFT_ERROR))
+
+
+def _law_of_sum(laws: Sequence[FloatArray]) -> FloatArray:
+    """The law of a sum of independent whole numbers from 0 on. Short laws are joined first: short transforms."""
+    while len(laws) > 1:
+        ordered = sorted(laws, key=len)
+        pairs = zip(ordered[::2], ordered[1::2], strict=False)
+        laws = [_joined(one, other) for one, other in pairs] + ordered[len(ordered) // 2 * 2 :]
+    return laws[0]
+
+
+def _joined(one: FloatArray, other: FloatArray) -> FloatArray:
+    """The law of the sum of two independent whole numbers."""
+    size = one.size + other.size - 1
+    length = next_fast_len(size, real=True)
+    transform = rfft(one, length)
+    transform *= transform if other is one else rfft(other, length)
+    return irfft(transform, length)[:size]
+
+
+# --- the rivals of a candidate, which could explain the counts instead ------------------------------------
+
+_RIVALS = 16
+"""The largest number of rivals that are added to the model."""
+
+
+def p_value_with_rivals(design: Design, fit: Fit, column: int, penalty: float) -> float:
+    """The p-value of a candidate in the model once its rivals are added; NaN if they cannot be distinguished.
+
+    When the candidate is taken out of the model, the residuals point to other candidates. Those that they point to
+    by more than the penalty are the rivals.
+    """
+    lead = int(fit.background is not None)
+    index = lead + int(np.flatnonzero(fit.columns == column)[0])
+    columns = model(design, fit.columns, fit.background)
+    step = fit.inverse[:, index] / fit.inverse[index, index]
+    without = fit.rest + columns @ (step * fit.solution[index])
+    asked = (design.matrix.T @ (fit.weights * without)) / np.sqrt(design.matrix.T @ fit.weights)
+    asked[fit.columns] = -np.inf
+    rivals = np.argsort(-asked, kind="stable")[:_RIVALS]
+    rivals = rivals[asked[rivals] > penalty]
+    if rivals.size == 0:
+        return float(fit.p_values[column])
+    if fit.untestable[rivals].any():
+        return math.nan  # One of the rivals is a mixture of this candidate and others.
+    added = design.matrix[:, rivals]
+    heavy = csc_array(added.multiply(fit.weights[:, None]))
+    shared = (columns.T @ heavy).toarray()
+    through = fit.inverse @ shared
+    gram = (added.T @ heavy).toarray() - shared.T @ through
+    kept = independent(gram)
+    through, gram = through[:, kept], gram[np.ix_(kept, kept)]
+    moved = np.linalg.solve(gram, (heavy.T @ fit.rest)[kept])
+    value = fit.solution[index] - through[index] @ moved
+    wider = 1 + through[index] @ np.linalg.solve(gram, through[index]) / fit.inverse[index, index]
+    bits = np.diff(design.matrix.indptr)[column]
+    return float(p_value(value, fit.variances[column] * wider, fit.own[column] * wider, bits, fit.notable))
+
+
+# --- how long each step takes: by the candidates, their hashes, and the reports ---------------------------
+
+_BYTES_PER_SECOND = 30e6
+"""The speed at which single reports are read."""
+_OTHER_CELLS = 20
+"""About the number of characters of a line that are not of the report."""
+
+
+def decoding_seconds(params: Rappor, candidates: int, reports: int | Path) -> dict[str, float]:
+    """The steps by their names, in their order, with seconds on one core.
+
+    `reports` is their number, or the file that they are read from. Each string found is compared with chance. How
+    many these are is a guess: four times the reports show strings of half the share, about twice as many.
+    """
+    steps = {}
+    if isinstance(reports, Path):
+        size = reports.stat().st_size if reports.exists() else 0
+        steps["reading the reports"] = size / _BYTES_PER_SECOND
+        reports = size // (params.bloom_bits + _OTHER_CELLS)
+    hashes = candidates * params.cohorts * params.hashes / 1e6
+    return {
+        **steps,
+        "hashing the candidates": 0.8 * hashes,
+        "choosing candidates": 0.05 * hashes,
+        "least squares": 0.25 * hashes,
+        "comparing with chance": 0.4 * hashes * math.sqrt(reports / 1e6),
+    }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from untrackable.estimation.intervals import shown_share
-from untrackable.mechanisms.kept.rappor import Rappor
+from untrackable.mechanisms.rappor import Rappor
 from untrackable.notebook_view import NotebookTable
 
 Correction = Literal["bonferroni", "fdr"]

@@ -1,22 +1,39 @@
-"""Reads files of reports of all formats, piece by piece. Every error names the file and the row."""
+"""Reads files of reports of all formats, recognised by their first bytes, piece by piece.
+
+Every error names the file and the row.
+"""
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from os import PathLike
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, UntrackableError
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.observed_rounds import LARGEST_ROUND, round_number
-from untrackable.reports.column_names import column_words
-from untrackable.reports.file_type import open_source
-from untrackable.reports.header import Footer, Header, agreed
-from untrackable.reports.report_columns import REPORT, ROUND, SUMS
-from untrackable.reports.storage_layout import OutOfRangeError, StorageLayout, StoredReports, runs
-from untrackable.reports.table import ArrayBatch, Source, Table
+from untrackable.mechanisms.interface import LARGEST_ROUND, Mechanism, round_number
+from untrackable.reports.files import (
+    REPORT,
+    ROUND,
+    SUMS,
+    ArrayBatch,
+    ArrowStream,
+    CellTable,
+    Footer,
+    Header,
+    OutOfRangeError,
+    Source,
+    SourceFile,
+    StorageLayout,
+    StoredReports,
+    Table,
+    agreed,
+    column_words,
+    runs,
+)
 from untrackable.theory.turns import Turns
 
 _ROUND_LAYOUT = StorageLayout(63)
@@ -29,6 +46,50 @@ class Piece(NamedTuple):
     reports: StoredReports
     rows: Sequence[int] | NDArray[np.int64]
     done: float
+
+
+def read_reports(
+    path: Source,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+) -> "ReportFile":
+    """Open a file of reports: Parquet, Arrow (file or stream), CSV (also with gzip), .npz or .npy, by its content.
+
+    Files written here say how their reports were made. For others give the mechanism, and the round if they have no
+    column for it. What is given must not contradict the file. Anything that gives Arrow data may take the
+    place of a file, such as a DuckDB query, or a Polars or pandas data frame.
+    """
+    table = _report_table(path)
+    path = table.file.path
+    try:
+        header = None if table.header is None else Header.read(table.header)
+        if header is None and table.footer is not None:
+            raise ReportFileError("the description of its mechanism is missing, so the file is damaged")
+        made = agreed("mechanism", header and header.mechanism, mechanism)
+        meant = agreed("encoding", header and header.encoding, encoding)
+    except ReportFileError as error:
+        raise ReportFileError(f"{path}: {error}") from None
+    if made is None:
+        raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
+    number = None if assume_round is None else round_number(assume_round)
+    return ReportFile(table, made, meant, number, None if header is None else header.turns)
+
+
+def _report_table(source: Source) -> Table:
+    """The file as a table that has a column of reports."""
+    table = open_source(source, ReportFileError)
+    file = table.file
+    if REPORT in table.columns:
+        return table
+    if {"campaign", SUMS} <= set(table.columns):
+        raise file.error(
+            f"{file.path} has the sums of a closed round, not reports; `untrackable estimate` and "
+            "Mechanism.restore_sums take them"
+        )
+    there = column_words(table.columns, shown=table.names_may_be_shown)
+    raise file.error(f"{file.path} has no column {REPORT!r}: {there}")
 
 
 class ReportFile:
@@ -46,7 +107,7 @@ class ReportFile:
         self.mechanism = mechanism
         self.encoding = encoding
         self.turns = turns
-        """In which rounds each person answered once, if the file says it."""
+        """The rounds in which each person answered once, if the file says so."""
         self.unit = table.unit
         self.size = table.file.size
         self.has_footer = table.header is not None and table.file.sealed
@@ -103,54 +164,101 @@ class ReportFile:
 def _by_round(rounds: NDArray[np.int64], reports: StoredReports, number: int, done: float) -> Iterator[Piece]:
     """Pieces of one round each. If rounds are in order, nothing is copied."""
     rows: Sequence[int] | NDArray[np.int64] = range(number, number + len(reports))
-    found = runs(rounds)
-    if any(later[0] < earlier[0] for earlier, later in itertools.pairwise(found)):
+    same_round = runs(rounds)
+    if any(later[0] < earlier[0] for earlier, later in itertools.pairwise(same_round)):
         order = np.argsort(rounds, kind="stable")
         rounds, reports, rows = rounds[order], reports[order], number + order
-        found = runs(rounds)
-    for round, start, end in found:
+        same_round = runs(rounds)
+    for round, start, end in same_round:
         yield Piece(round, reports[start:end], rows[start:end], done)
 
 
-def read_reports(
-    path: Source,
-    *,
-    mechanism: Mechanism | None = None,
-    encoding: Encoding | None = None,
-    assume_round: int | None = None,
-) -> ReportFile:
-    """Open a file of reports: Parquet, Arrow (file or stream), CSV (also with gzip), .npz or .npy, by its content.
+# --- the type of a file, and the table that reads it ------------------------------------------------------
 
-    Files written here say how their reports were made. For others give the mechanism, and the round if they have no
-    column for it. What is given must not contradict the file. In place of a file, anything does that gives Arrow
-    data, such as a DuckDB query, or a Polars or pandas data frame.
-    """
-    table = _report_table(path)
-    path = table.file.path
+FileType = Literal["parquet", "arrow", "stream", "npz", "npy", "gzip", "text", "empty", "unknown"]
+_FIRST_BYTES: dict[bytes, FileType] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "stream",
+    b"PK\x03\x04": "npz",
+    b"PK\x05\x06": "npz",
+    b"\x93NUMPY": "npy",
+    b"\x1f\x8b": "gzip",
+}
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether it is a Parquet file that can be read."""
     try:
-        header = None if table.header is None else Header.read(table.header)
-        if header is None and table.footer is not None:
-            raise ReportFileError("the description of its mechanism is missing, so the file is damaged")
-        made = agreed("mechanism", header and header.mechanism, mechanism)
-        meant = agreed("encoding", header and header.encoding, encoding)
-    except ReportFileError as error:
-        raise ReportFileError(f"{path}: {error}") from None
-    if made is None:
-        raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
-    number = None if assume_round is None else round_number(assume_round)
-    return ReportFile(table, made, meant, number, None if header is None else header.turns)
+        return type_of(path) == "parquet"
+    except OSError:
+        return False
 
 
-def _report_table(source: Source) -> Table:
-    """The file as a table that has a column of reports."""
-    table = open_source(source, ReportFileError)
-    file = table.file
-    if REPORT in table.columns:
-        return table
-    if {"campaign", SUMS} <= set(table.columns):
-        raise file.error(
-            f"{file.path} has the sums of a closed round, not reports; `untrackable estimate` and "
-            "Mechanism.restore_sums take them"
+def type_of(path: Path) -> FileType:
+    """The type by content; `OSError` if the file cannot be read."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if not head:
+        return "empty"
+    for first, file_type in _FIRST_BYTES.items():
+        if head.startswith(first):
+            return file_type
+    return "unknown" if b"\0" in head or not any(end in head for end in (b"\n", b"\r")) else "text"
+
+
+def recognise(file: SourceFile) -> FileType:
+    """The type by content; a file that cannot be read or is empty is an error."""
+    try:
+        file_type = type_of(file.path)
+    except OSError as error:
+        raise file.unreadable(error) from None
+    if file_type == "empty":
+        raise file.error(f"{file.path} is empty (0 bytes)")
+    return file_type
+
+
+def open_source(source: Source, error: type[UntrackableError]) -> Table:
+    """A file, or anything else that gives Arrow data, as a table."""
+    if not isinstance(source, (str, PathLike)):
+        return open_stream(source, error)
+    file = SourceFile(Path(source), error)
+    file_type = recognise(file)
+    if file_type == "unknown":
+        raise file.error(f"{file.path} is not Parquet, Arrow, CSV or NumPy: it does not begin as any of them does")
+    return open_table(file, file_type)
+
+
+def open_stream(source: ArrowStream, error: type[UntrackableError]) -> CellTable:
+    """Arrow data of another library as a table of cells."""
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise TypeError(
+            f"reports must be in a file or in something with __arrow_c_stream__, not in a {type(source).__name__}"
         )
-    there = column_words(table.columns, shown=table.names_may_be_shown)
-    raise file.error(f"{file.path} has no column {REPORT!r}: {there}")
+    from untrackable.reports.arrow import StreamTable
+
+    return StreamTable(source, error)
+
+
+def open_table(file: SourceFile, file_type: FileType) -> Table:
+    """A file of a known type as a table."""
+    if file_type in ("npz", "npy"):
+        from untrackable.reports.numpy import NpyTable, NpzTable
+
+        return NpzTable(file) if file_type == "npz" else NpyTable(file)
+    return open_cells(file, file_type)
+
+
+def open_cells(file: SourceFile, file_type: FileType, *, any_separator: bool = False) -> CellTable:
+    """A file of Parquet, Arrow or CSV as a table of cells; see `CsvTable` for `any_separator`."""
+    if file_type == "parquet":
+        from untrackable.reports.arrow import ParquetTable
+
+        return ParquetTable(file)
+    if file_type in ("arrow", "stream"):
+        from untrackable.reports.arrow import ArrowTable
+
+        return ArrowTable(file, stream=file_type == "stream")
+    from untrackable.reports.csv import CsvTable
+
+    return CsvTable(file, compressed=file_type == "gzip", any_separator=any_separator)

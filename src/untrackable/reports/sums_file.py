@@ -9,14 +9,20 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, SumsError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.extras import extra
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.observed_rounds import round_number
-from untrackable.reports.arrow_format import FAILURES, metadata_text
-from untrackable.reports.atomic_file import whole_file
-from untrackable.reports.file_type import type_of
-from untrackable.reports.header import Header, agreed
-from untrackable.reports.report_columns import FOOTER_KEY, HEADER_KEY, REPORT, ROUND, SUMS
-from untrackable.reports.table import SourceFile
+from untrackable.mechanisms.interface import Mechanism, round_number
+from untrackable.reports.arrow import FAILURES, metadata_text
+from untrackable.reports.files import (
+    FOOTER_KEY,
+    HEADER_KEY,
+    REPORT,
+    ROUND,
+    SUMS,
+    Header,
+    SourceFile,
+    agreed,
+    whole_file,
+)
+from untrackable.reports.reader import type_of
 from untrackable.theory.turns import Turns
 
 with extra("files"):
@@ -46,12 +52,12 @@ class SumsFile:
         if header is not None and metadata_text(metadata, FOOTER_KEY) != _footer(header, row):
             raise _source(self.path).damaged("or was changed", "its checksum does not match")
         try:
-            found = self.mechanism.restore_sums(row[SUMS], self.round)
+            sums = self.mechanism.restore_sums(row[SUMS], self.round)
         except (SumsError, ValueError) as error:
             raise ReportFileError(f"{self.path}: {error}") from None
-        if found.n != self.reports:
-            raise ReportFileError(f"{self.path}: its sums are of {found.n} reports where it says {self.reports}")
-        return found
+        if sums.n != self.reports:
+            raise ReportFileError(f"{self.path}: its sums are of {sums.n} reports where it says {self.reports}")
+        return sums
 
 
 def write_sums(

@@ -11,26 +11,22 @@ from numpy.typing import NDArray
 
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.observed_rounds import round_number
-from untrackable.reports.atomic_file import whole_file
-from untrackable.reports.header import Header
-from untrackable.reports.report_columns import Block, FormatWriter
-from untrackable.reports.storage_layout import StorageLayout, StoredReports
+from untrackable.mechanisms.interface import Mechanism, round_number
+from untrackable.reports.files import Block, FormatWriter, Header, StorageLayout, StoredReports, whole_file
 from untrackable.theory.turns import Turns
 
 BLOCK_BYTES = 1 << 25
 """The number of bytes of reports that are sorted and written together."""
 
 _ENDINGS = {
-    ".parquet": "parquet_format.write",
-    ".arrow": "arrow_format.write_file",
-    ".feather": "arrow_format.write_file",
-    ".ipc": "arrow_format.write_file",
-    ".arrows": "arrow_format.write_stream",
-    ".csv": "csv_format.write",
-    ".csv.gz": "csv_format.write_compressed",
-    ".npz": "numpy_format.write",
+    ".parquet": "arrow.write_parquet",
+    ".arrow": "arrow.write_file",
+    ".feather": "arrow.write_file",
+    ".ipc": "arrow.write_file",
+    ".arrows": "arrow.write_stream",
+    ".csv": "csv.write",
+    ".csv.gz": "csv.write_compressed",
+    ".npz": "numpy.write",
 }
 
 

@@ -2,8 +2,13 @@
 
 A client answers a round once. So one person is never seen at two places in one round, while two people often are.
 An observer can use that to tell one person from two, even if the reports themselves reveal nothing. This is about
-people who answer every round; `theory.turns` is about people who answer once.
+people who answer every round, or each round with some probability (Poisson subsampling); `theory.turns` is about
+people who answer once.
 """
+
+from fractions import Fraction
+
+import numpy as np
 
 from untrackable import checks
 from untrackable.brackets import Bracket
@@ -11,7 +16,7 @@ from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
 AMONG = 1000
-"""The number of people among whom somebody is to be recognised, unless another number is given."""
+"""Default size of the crowd among which somebody is to be recognised."""
 
 
 def attendance(rounds: int) -> Experiment:
@@ -25,10 +30,38 @@ def attendance(rounds: int) -> Experiment:
 
 
 def recognition(rounds: int, people: int = AMONG) -> Bracket:
-    """A bound on the probability of recognising a person among this many, by attendance alone: 2^k/N, at most 1.
+    """A bound on the probability of recognising a person among N, by attendance alone: 2^k/N, at most 1.
 
     Somebody else's rounds fit in k rounds with probability 2^-k. It is the power of `attendance` at a false
     positive rate of 1/N.
     """
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=1)
     return Bracket.point(1.0 if rounds >= people.bit_length() else (1 << rounds) / people)
+
+
+# --- rounds that are answered with some probability only, which depends on nothing else -------------------
+
+EVERY_ROUND = Fraction(1)
+"""The chance of somebody who answers every round."""
+
+
+def thinned_factor(factor: Factor, chance: Fraction) -> Factor:
+    """One round that is answered with this probability; else the observer sees nothing.
+
+    An unanswered round looks the same in both worlds. Its absence is one more outcome of the round.
+    """
+    share, absent = float(chance), float(1 - chance)
+    return Factor(
+        np.append(factor.p * share, absent),
+        np.append(factor.q * share, absent),
+        np.append(factor.loss, 0.0),
+        error=factor.error,
+    )
+
+
+def thinned(rounds: Experiment, chance: Fraction) -> Experiment:
+    """Independent rounds, one factor each, that are answered with this probability each."""
+    if rounds.gaussian:
+        raise ValueError("rounds that a Gaussian stands for cannot be left out one by one")
+    factors = [(thinned_factor(factor, chance), count) for factor, count in rounds.factors]
+    return Experiment(factors, certainty=rounds.certainty, grid=rounds.grid)

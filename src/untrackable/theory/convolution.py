@@ -1,4 +1,4 @@
-"""The law of the total loss of several factors, computed by the sharpest method that applies.
+"""The law of the total loss of several factors (privacy loss distribution), by the sharpest method that applies.
 
 1. `loss_on_lattice` convolves directly. It applies if all losses are multiples of one step, as with randomised
    response and inner products. All numbers are positive, so every digit of every tail is accurate.
@@ -6,36 +6,35 @@
 3. `loss_by_transform` does very many equal losses with one FFT on their lattice, where no loss is rounded.
 4. `loss_on_grid` does everything else with one FFT on a grid of losses. It bounds the effects of rounding,
    truncation and FFT noise, so the result is a rigorous bracket.
+
+`lattice_factor` joins many rounds of different losses into one factor on a lattice.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable.theory.factor import Factor, FloatArray
-from untrackable.theory.factor_products import (
+from untrackable.arrays import FloatArray
+from untrackable.theory.factor import (
     MACHINE_EPSILON,
+    RAREST,
+    ROUNDING,
     SYMMETRY_ERROR,
     WORLDS,
+    Factor,
+    LossTable,
     RepeatedFactor,
+    RoundingShift,
+    World,
     finite_masses,
     is_symmetric,
     one_sided_masses,
     total_mass_error,
 )
-from untrackable.theory.lattice_transform import loss_by_transform, transform_points
-from untrackable.theory.loss_grid import loss_on_grid
-from untrackable.theory.losses import ROUNDING, LossTable
-
-_LARGEST_ENUMERATION = 2_000_000
-"""The largest number of outcomes that is enumerated."""
-_WIDEST_LATTICE = 25_000
-"""The largest number of lattice points for which direct convolution is used."""
-_TRIM = 1e-60
-"""Each convolution on a lattice drops this much mass at each end."""
 
 
 def total_loss(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) -> LossTable:
@@ -43,12 +42,12 @@ def total_loss(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) ->
     if any(not factor.finite.any() for factor, _ in factors):
         return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
     if gaussian == 0:
-        step = lattice_step(factors)
+        step = _lattice_step(factors)
         if step is not None and _lattice_fits(factors, step):
             return loss_on_lattice(factors, step)
-        if enumerable(factors):
+        if _enumerable(factors):
             return loss_by_enumeration(factors)
-        if step is not None and (points := transform_points(factors, step)):
+        if step is not None and (points := _transform_points(factors, step)):
             return loss_by_transform(factors, step, points)
     return loss_on_grid(factors, gaussian, grid)
 
@@ -59,10 +58,15 @@ def _loss_error(factors: Sequence[RepeatedFactor]) -> float:
     return 32 * MACHINE_EPSILON * largest
 
 
-# --- on a lattice -----------------------------------------------------------------------------------------
+# --- 1. on a lattice, by convolution ----------------------------------------------------------------------
+
+_WIDEST_LATTICE = 25_000
+"""The largest number of lattice points for which direct convolution is used."""
+_TRIM = 1e-60
+"""Each convolution on a lattice drops this much mass at each end."""
 
 
-def lattice_step(factors: Sequence[RepeatedFactor]) -> float | None:
+def _lattice_step(factors: Sequence[RepeatedFactor]) -> float | None:
     """A step of which all finite losses are multiples, or None if no simple one exists."""
     sizes = np.unique(np.concatenate([np.abs(f.loss[f.finite]) for f, _ in factors] or [np.zeros(0)]))
     sizes = sizes[sizes > 0]
@@ -156,10 +160,13 @@ class _Masses:
         return np.pad(self.mass, (self.low - low, high - self.low - self.mass.size))
 
 
-# --- by enumeration ---------------------------------------------------------------------------------------
+# --- 2. by enumeration ------------------------------------------------------------------------------------
+
+_LARGEST_ENUMERATION = 2_000_000
+"""The largest number of outcomes that is enumerated."""
 
 
-def enumerable(factors: Sequence[RepeatedFactor]) -> bool:
+def _enumerable(factors: Sequence[RepeatedFactor]) -> bool:
     """Whether few enough outcomes remain if the order of equal draws does not count."""
     size = 1
     for factor, count in factors:
@@ -222,3 +229,341 @@ def _compositions(total: int, parts: int) -> FloatArray:
         taken = (np.arange(grown.shape[0]) - starts).astype(np.float64)
         rows = np.column_stack((grown[:, :-1], taken, grown[:, -1] - taken))
     return rows
+
+
+# --- 3. on a lattice, by one Fourier transform ------------------------------------------------------------
+
+_LARGEST = 1 << 21
+"""The largest number of lattice points."""
+_FEWEST = 1000
+"""The smallest number of draws. A transform below one half to this power is 0."""
+_OPERATIONS = 64
+"""More than the rounded operations behind one logarithm, one power and one stage of a transform."""
+
+
+def _transform_points(factors: Sequence[RepeatedFactor], step: float) -> int:
+    """The number of points of a transform, a power of two; 0 if it does not apply or needs too many.
+
+    It applies to many draws, if every loss is -step, 0 or step, and both worlds can show every outcome.
+    """
+    if sum(count for _, count in factors) < _FEWEST:
+        return 0
+    for factor, _ in factors:
+        if not factor.finite.all() or not np.all(np.isin(factor.loss, (-step, 0.0, step))):
+            return 0
+    low, high = _loss_window(factors, 0.0)
+    points = 1 << max(10, math.ceil(high / step) - math.floor(low / step) + 3).bit_length()
+    return points if points <= _LARGEST else 0
+
+
+def loss_by_transform(factors: Sequence[RepeatedFactor], step: float, points: int) -> LossTable:
+    """The law on `points` multiples of the step, with a bound on all rounding errors.
+
+    With masses a and b of ε and -ε, the transform of one loss is φ(θ) = 1 + z with
+    z = -2(a+b)·sin²(θ/2) - i(a-b)·sin θ, and that of n losses is exp(n·ln(1 + z)). As ln(1 + z) is computed from z
+    itself, its relative error is that of a few operations, so the error of the power does not grow with n. Squaring
+    φ repeatedly would multiply it by n.
+    """
+    low, _ = _loss_window(factors, 0.0)
+    first = math.floor(low / step) - 1
+    laws, noise = [], 0.0
+    for world in WORLDS[:1] if is_symmetric(factors) else WORLDS:
+        logarithm = np.zeros(points // 2 + 1, dtype=np.complex128)
+        for factor, count in factors:
+            mass = factor.p if world == "P" else factor.q
+            up, down, none = (float(mass[factor.loss == sign * step].sum()) for sign in (1, -1, 0))
+            logarithm += _log_of_many((up, down, none), count, points)
+        spectrum = np.exp(logarithm)
+        # Errors of the exponent are relative to it. Sums of absolute values are at most √points times 2-norms.
+        own = math.sqrt(2) * _norm(np.abs(spectrum) * (1 + np.abs(logarithm)))
+        transform = math.log2(points) * math.sqrt(2) * _norm(np.abs(spectrum))
+        noise = max(noise, _OPERATIONS * MACHINE_EPSILON * (own + transform))
+        laws.append(np.roll(np.maximum(np.fft.irfft(spectrum, n=points), 0.0), -first))
+    loss = step * np.arange(first, first + points, dtype=np.float64)
+    if len(laws) == 1:
+        laws.append(np.roll(laws[0][::-1], 1 - 2 * first - points))
+    draws = sum(count for _, count in factors)
+    return LossTable(
+        loss,
+        laws[0],
+        laws[1],
+        lost_mass=noise + 4 * RAREST,
+        loss_error=32 * MACHINE_EPSILON * step * max(abs(first), first + points),
+        mass_error=ROUNDING + SYMMETRY_ERROR * draws + total_mass_error(factors),
+    )
+
+
+def _norm(sizes: FloatArray) -> float:
+    """The 2-norm. NumPy's own starts threads for long arrays, which is slower where other cores are busy."""
+    return math.sqrt(float(np.square(sizes).sum()))
+
+
+def _log_of_many(masses: tuple[float, float, float], count: int, points: int) -> NDArray[np.complex128]:
+    """The logarithm of the transform of `count` losses at all frequencies, for masses of ε, -ε and 0.
+
+    |φ|² - 1 is a sum of two terms that hardly cancel. Where φ is nearer to -1 than to 1, its power is that of -φ,
+    and of -1, which is exact.
+    """
+    up, down, none = masses
+    angle = np.pi / points * np.arange(points // 2 + 1)
+    sine: FloatArray = np.sin(angle)
+    cosine: FloatArray = np.cos(angle)
+    lacking = 2 * (up + down) * sine**2
+    imaginary = -2 * (up - down) * sine * cosine
+    excess = imaginary**2 - 2 * lacking * (none + (up + down) * cosine**2)
+    # Where φ is nearly 0, its logarithm is not accurate, but its power vanishes for as many draws as there are.
+    size = np.log1p(np.maximum(excess, -1 + MACHINE_EPSILON)) / 2
+    side = np.where(lacking > 1, -1.0, 1.0)
+    phase = count * np.arctan2(side * imaginary, side * (1 - lacking)) + np.where(
+        side < 0, np.pi * (count % 2), 0.0
+    )
+    return count * size + 1j * phase
+
+
+# --- 4. on a grid, by one Fourier transform ---------------------------------------------------------------
+
+_TERMS = 4
+"""Transforms of masses at up to this number of places are computed term by term instead of by FFT."""
+_TOGETHER = 10_000
+"""The rounding errors of up to this number of losses are computed for many steps at once."""
+_BLOCK = 256
+"""Roots of unity are multiplied in rows of this length."""
+
+
+def loss_on_grid(factors: Sequence[RepeatedFactor], gaussian: float, grid: int) -> LossTable:
+    """The law on a grid of about `grid` losses, with a bound on all rounding errors.
+
+    Each loss is rounded to the nearest grid point. The rounding errors of independent draws are independent and
+    have a known mean. Bernstein's inequality bounds how far their sum is from that mean: about h·√n for n draws and
+    grid step h. Rounding in one direction only would cost h·n.
+    """
+    low, high = _loss_window(factors, gaussian)
+    if not low <= high:  # No world has any finite loss left.
+        return LossTable(np.zeros(1), np.zeros(1), np.zeros(1), *one_sided_masses(factors))
+    narrowest = 1.01 * max(high - low, 1e-9) / grid
+    several = sum(count for _, count in factors) > 1
+    stretches = np.linspace(1, 1.1, 33) if several and len(factors) <= 8 else np.ones(1)
+    while True:
+        # Some steps happen to fit the most likely losses better than others. Trying a few costs almost nothing.
+        steps = narrowest * stretches
+        step = float(steps[_variances(factors, steps).argmin()]) if steps.size > 1 else narrowest
+        shifts = _shifts(factors, gaussian, step)
+        slack = max(shift.slack(RAREST) for shift in shifts.values())
+        means = [shift.mean for shift in shifts.values()]
+        first = low - max(means) - slack
+        if high - min(means) + slack - first <= step * (grid - 2):
+            break
+        narrowest *= 1.1
+    base = math.floor(first / step)
+    masses, noise = _grid_masses(factors, gaussian, step, grid, base)
+    return LossTable(
+        step * np.arange(base, base + grid, dtype=np.float64),
+        masses[0],
+        masses[1],
+        *one_sided_masses(factors),
+        p_shift=shifts["P"],
+        q_shift=shifts["Q"],
+        lost_mass=noise + 4 * RAREST,
+        mass_error=ROUNDING + SYMMETRY_ERROR * sum(count for _, count in factors) + total_mass_error(factors),
+    )
+
+
+def _variances(factors: Sequence[RepeatedFactor], steps: FloatArray) -> FloatArray:
+    """The variance of all rounding errors at each step, of both worlds together."""
+    if steps.size > 1 and max(factor.loss.size for factor, _ in factors) > _TOGETHER:
+        return np.concatenate([_variances(factors, step) for step in steps[:, None]])
+    total = np.zeros(steps.size)
+    for factor, count in factors:
+        loss = factor.loss[factor.finite]
+        errors = loss - steps[:, None] * np.rint(loss / steps[:, None])
+        for world in WORLDS:
+            mass = finite_masses(factor, world)
+            if whole := float(mass.sum()):
+                means = errors @ mass / whole
+                total += count / whole * ((errors - means[:, None]) ** 2 @ mass)
+    return total
+
+
+def _shifts(factors: Sequence[RepeatedFactor], gaussian: float, step: float) -> dict[World, RoundingShift]:
+    worlds = WORLDS[:1] if is_symmetric(factors) else WORLDS
+    shifts: dict[World, RoundingShift] = {world: RoundingShift() for world in worlds}
+    for world, shift in shifts.items():
+        for factor, count in factors:
+            loss = factor.loss[factor.finite]
+            shift.add(loss - step * np.rint(loss / step), finite_masses(factor, world), count)
+        if gaussian:
+            shift.fixed += step / 2
+    return shifts if "Q" in shifts else {**shifts, "Q": shifts["P"].reflected()}
+
+
+def _grid_masses(
+    factors: Sequence[RepeatedFactor], gaussian: float, step: float, grid: int, base: int
+) -> tuple[FloatArray, float]:
+    """The masses of the two worlds as two rows, and a bound on FFT noise. Symmetric worlds need one transform."""
+    alike = is_symmetric(factors)
+    worlds = WORLDS[:1] if alike else WORLDS
+    spectrum = np.ones((len(worlds), grid // 2 + 1), dtype=np.complex128)
+    draws = 0
+    for factor, count in factors:
+        places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
+        masses = np.stack([finite_masses(factor, world) for world in worlds])
+        spectrum *= _power(_spectrum(places, masses, grid), count)
+        draws += count
+    if gaussian:
+        drift = gaussian**2 / 2
+        centres = (drift, -drift)[: len(worlds)]
+        rows = np.stack([_gaussian_masses(centre, gaussian, step, grid) for centre in centres])
+        spectrum *= np.fft.rfft(rows)
+    laws = np.fft.irfft(spectrum, n=grid)
+    if alike:
+        laws = np.stack((laws[0], np.roll(laws[0, ::-1], 1)))
+    total = np.roll(laws, -(base % grid), axis=1)
+    # This is the standard error analysis of an FFT relative to the 2-norm: each of log2(grid) stages adds a
+    # rounding error, and taking a power multiplies the error by the exponent.
+    norm = float(np.linalg.norm(total, axis=1).max())
+    noise = MACHINE_EPSILON * (draws + 1) * math.log2(grid) * math.sqrt(grid) * norm
+    return np.maximum(total, 0.0), noise
+
+
+def _spectrum(places: NDArray[np.int64], masses: FloatArray, grid: int) -> NDArray[np.complex128]:
+    """The Fourier transform of masses at some places of a grid."""
+    if places.size > _TERMS:
+        rows = np.stack([np.bincount(places % grid, mass, minlength=grid) for mass in masses])
+        return np.fft.rfft(rows)
+    at = {int(place): masses[:, places == place].sum(axis=1) for place in np.unique(places)}
+    nothing = np.zeros(masses.shape[0])
+    spectrum = np.zeros((masses.shape[0], grid // 2 + 1), dtype=np.complex128)
+    spectrum.real += at.pop(0, nothing)[:, None]
+    for place in sorted({abs(place) for place in at}):
+        term = _turns(place, grid).view(np.float64).reshape(-1, 2)
+        here, there = at.get(place, nothing), at.get(-place, nothing)
+        for row, one, other in zip(spectrum, here, there, strict=True):  # Opposite places have conjugate terms.
+            row += (term * (one + other, one - other)).view(np.complex128)[:, 0]
+    return spectrum
+
+
+def _turns(place: int, grid: int) -> NDArray[np.complex128]:
+    """e^(-2πi·place·f/grid) for the frequencies f of a real transform, each the product of two roots of unity."""
+    roots, size = _roots(grid), grid // 2 + 1
+    rows = -(-size // _BLOCK)
+    near, far = (roots[np.arange(n) * (step * place) % grid] for n, step in ((_BLOCK, 1), (rows, _BLOCK)))
+    return np.multiply.outer(far, near).reshape(-1)[:size]
+
+
+@lru_cache(maxsize=2)
+def _roots(grid: int) -> NDArray[np.complex128]:
+    """All powers of e^(-2πi/grid)."""
+    roots: NDArray[np.complex128] = np.exp(-2j * np.pi * np.arange(grid) / grid)
+    return roots
+
+
+def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:
+    """The masses of a normal law rounded to the grid."""
+    reach = 9 * scale
+    cells = np.arange(math.floor((centre - reach) / step), math.ceil((centre + reach) / step) + 1)
+    places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / (-math.sqrt(2) * scale)
+    edges = np.array(list(map(math.erfc, places.tolist()))) / 2
+    return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
+
+
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    result: NDArray[np.complex128] | None = None
+    while True:
+        if exponent & 1:
+            result = base if result is None else result * base
+        exponent >>= 1
+        if not exponent:
+            return result if result is not None else np.ones_like(base)
+        base = base * base
+
+
+def _loss_window(factors: Sequence[RepeatedFactor], gaussian: float) -> tuple[float, float]:
+    """An interval that the total loss leaves on either side with probability at most `RAREST`, in both worlds."""
+    signs = (1,) if is_symmetric(factors) else (1, -1)
+    ends = [max(_chernoff(factors, gaussian, sign, world) for world in WORLDS) for sign in signs]
+    return -ends[-1], ends[0]
+
+
+def _chernoff(factors: Sequence[RepeatedFactor], gaussian: float, sign: int, world: World) -> float:
+    """The smallest x for which Chernoff's bound puts sign·loss above x with probability at most `RAREST`."""
+    drift = gaussian**2 / 2 if world == "P" else -(gaussian**2) / 2
+    largest, variance = (math.inf, gaussian**2) if gaussian else (0.0, 0.0)
+    laws = []
+    for factor, count in factors:
+        mass = finite_masses(factor, world)
+        # The law is conditioned on finite losses, and outcomes whose mass underflowed to 0 are left out.
+        loss, mass = sign * factor.loss[factor.finite][mass > 0], mass[mass > 0] / mass.sum()
+        if loss.size == 0:
+            return -math.inf
+        laws.append((loss, mass, count))
+        largest += count * float(loss.max())
+        variance += count * float(np.sum(loss**2 * mass))
+    if variance == 0:
+        return largest
+    tried = 40 if max(loss.size for loss, _, _ in laws or [(np.zeros(1), 0, 0)]) < 200_000 else 12
+    tilts = np.geomspace(0.1, 200, tried) / math.sqrt(variance)
+    cumulants = tilts * sign * drift + tilts**2 * gaussian**2 / 2
+    if laws:
+        tops = np.array([float(loss.max()) for loss, _, _ in laws])
+        starts = np.cumsum([0, *(loss.size for loss, _, _ in laws[:-1])])
+        moments = np.outer(
+            tilts, np.concatenate([loss - top for (loss, _, _), top in zip(laws, tops, strict=True)])
+        )
+        np.exp(moments, out=moments)
+        moments *= np.concatenate([mass for _, mass, _ in laws])
+        moments = np.add.reduceat(moments, starts, axis=1)
+        cumulants += (np.outer(tilts, tops) + np.log(moments)) @ np.array([float(count) for _, _, count in laws])
+    return min(largest, float(np.min((cumulants - math.log(RAREST)) / tilts)))
+
+
+# --- many rounds as one factor ----------------------------------------------------------------------------
+
+_POINTS = 1 << 13
+"""The largest total loss is about this many steps."""
+_ERROR = 1e-11
+"""A bound on the relative error of the masses: a few roundings for each of some thousand rounds."""
+_TINY = 1e-60
+"""Smaller masses at the ends of the law are not worth computing."""
+_TRIMMED = 16
+"""The number of rounds after which the ends are cut off again."""
+Round = tuple[float, float, float]
+"""A round: the probabilities of the losses ε and 0 in the first world, and ε. Loss -ε has the mirrored law."""
+
+
+def lattice_factor(rounds: Iterable[Round], points: int | None = None) -> Factor:
+    """A factor that dominates independent rounds together.
+
+    A loss ε between two multiples a and b = a+h of the step is replaced by a and b, so that the masses of both
+    worlds stay what they were: of a mass m at ε, m·(1-e^-(ε-a))/(1-e^-h) goes to b. An observer who does not look
+    at which of the two it is sees the old round, so the new one reveals more (Doroshenko et al. 2022, "connect the
+    dots"). It adds (b-ε)(ε-a) to the variance, at most h²/4. All numbers are positive, so no digits cancel.
+
+    Losses below 0 mirror those above, -i·h with e^(-i·h) times the mass of i·h, so only half of them is computed.
+    Masses at the ends that no longer matter become infinite losses, which reveal more.
+    """
+    quiet_first = sorted(rounds, key=lambda round: round[2])
+    step = math.fsum(eps for _, _, eps in quiet_first) / (points or _POINTS)
+    above = [math.floor(eps / step) + 1 for _, _, eps in quiet_first]
+    middle, reach, lost = sum(above) + max(above), 0, 0.0
+    mirror = np.exp(-step * np.arange(middle + 1))
+    law, spread = np.zeros((2, 2 * middle + 1))
+    law[middle] = 1.0
+    for number, ((up, none, eps), last) in enumerate(zip(quiet_first, above, strict=True)):
+        share = min(1.0, max(0.0, math.expm1((last - 1) * step - eps) / math.expm1(-step)))
+        reach += last
+        right = spread[middle : middle + reach + 1]
+        np.multiply(law[middle : middle + reach + 1], none, out=right)
+        for place, mass in ((last - 1, up * (1 - share)), (last, up * share)):
+            right += mass * law[middle - place : middle - place + reach + 1]
+            right += mass * math.exp(-place * step) * law[middle + place : middle + place + reach + 1]
+        np.multiply(right, mirror[: reach + 1], out=spread[middle - reach : middle + 1][::-1])
+        law, spread = spread, law
+        if number % _TRIMMED == 0:
+            kept = int(np.flatnonzero(right >= _TINY)[-1])
+            lost += float(right[kept + 1 :].sum())
+            for ends in (law, spread):
+                ends[middle + kept + 1 :] = ends[: middle - kept] = 0.0
+            reach = kept
+    law = law[middle - reach : middle + reach + 1]
+    p, losses = np.append(law, [lost, 0.0]), np.append(step * np.arange(-reach, reach + 1), [np.inf, -np.inf])
+    return Factor(p, np.append(law[::-1], [0.0, lost]), losses, error=_ERROR)

@@ -10,21 +10,15 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr
 
 from untrackable import checks
+from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
-from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.factor import FloatArray
-from untrackable.theory.losses import World
+from untrackable.theory.experiment import FARTHEST_LOSS, Experiment, Mixture, first_true
+from untrackable.theory.factor import WORLDS
 
 Variant = Literal["absolute", "signed"]
 """Which loss τ is the largest of: |ln(one/two)|, or ln(two/one) and at least 0."""
-_WORLDS: tuple[World, World] = ("P", "Q")
-_FARTHEST = 1e9
-"""Losses beyond this are called infinite."""
-_HALVINGS = 200
-"""The largest number of bisection steps."""
 
 
 class Trackability:
@@ -45,7 +39,7 @@ class Trackability:
             return 0.0, 0.0
         low = high = 1.0
         for experiment in self.experiments:
-            for world in _WORLDS:
+            for world in WORLDS:
                 # A trial stays at most tau if loss ≥ -tau, and for the absolute variant loss ≤ tau as well.
                 below = experiment._cdf(math.nextafter(-tau, -math.inf), world)
                 upto = (1.0, 1.0) if self.variant == "signed" else experiment._cdf(tau, world)
@@ -56,7 +50,7 @@ class Trackability:
     def quantile(self, level: float) -> Bracket:
         """A bracket of the quantile of τ at this level."""
         level = checks.open_probability("level", level)
-        farthest = min(_FARTHEST, max(experiment.pure() for experiment in self.experiments))
+        farthest = min(FARTHEST_LOSS, max(experiment.pure() for experiment in self.experiments))
         first, last = self._first(level, 1, farthest)[0], self._first(level, 0, farthest)[1]
         return Bracket(first, max(first, last))
 
@@ -64,23 +58,17 @@ class Trackability:
         """A narrow interval in which one end of the distribution function first reaches the level."""
         if self.cdf(0.0)[end] >= level:
             return 0.0, 0.0
-        low, high = 0.0, 1.001 * farthest
-        if self.cdf(high)[end] < level:
-            return math.inf, math.inf
         # Going far below the tables' own error would gain nothing.
         narrow = 1e-3 * max(e._coarseness() for e in self.experiments)
-        for _ in range(_HALVINGS):
-            if high - low <= max(narrow, 1e-13 * high):
-                break
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.cdf(middle)[end] >= level else (middle, high)
-        return low, high
+        return first_true(
+            lambda tau: self.cdf(tau)[end] >= level, 0.0, 1.001 * farthest, narrow=narrow, relative=1e-13
+        )
 
     def sample(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """Sorted samples of τ [NV, Algorithm 1], with trials drawn from the exact law of the statistic."""
         largest = np.zeros(checks.integer("draws", draws, low=1))
         for experiment in self.experiments:
-            for world in _WORLDS:
+            for world in WORLDS:
                 loss = experiment.sample(rng, draws, world)
                 np.maximum(largest, np.abs(loss) if self.variant == "absolute" else -loss, out=largest)
         largest.sort()
@@ -106,6 +94,8 @@ def confidence_level(draws: int, quantile: float, lower: int, upper: int) -> flo
     quantile = checks.open_probability("quantile", quantile)
     lower = checks.integer("lower", lower, low=1, high=draws)
     upper = checks.integer("upper", upper, low=lower, high=draws)
+    from scipy.special import bdtr
+
     return float(bdtr(upper - 1, draws, quantile) - bdtr(lower - 1, draws, quantile))
 
 

@@ -2,7 +2,8 @@
 
 A campaign has k rounds. A client that joins draws one of them uniformly, those that are over included, and answers
 in this round alone. With a share q below 1, it has a turn at all with probability q only. A turn that is missed is
-lost. In the field's words, each round is a subsample of the people, and the subsamples have nobody in common.
+lost. In the field's words, this is subsampling: each round is a subsample of the people, and no two have anybody in
+common.
 
 Everything below holds for any way in which people move, join and are active, as long as none of that depends on
 their answers. Each statement is checked by enumeration in the tests.
@@ -16,7 +17,7 @@ from typing import SupportsFloat
 
 from untrackable import checks
 from untrackable.checks import Chance
-from untrackable.theory.chance_of_answering import thinned
+from untrackable.theory.attendance import thinned
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
@@ -67,9 +68,9 @@ class Turns:
     def wiped_every_round(self, report: Factor) -> Experiment:
         """Everything that a person sends whose storage is wiped once in each round.
 
-        `report` is one report for two values; `response_factor(eps)` dominates all that have eps. The client draws
-        anew in each round, and answers it with probability q/k: a binomial number of answers. Storage that is wiped
-        more often than once in a round has no bound.
+        `report` is one report for two values; `response_factor(eps)` dominates all that have eps. In each
+        round, the client draws again, and answers with probability q/k: a binomial number of answers. Storage that
+        is wiped more often than once in a round has no bound.
         """
         return thinned(Experiment([(report, self.rounds)]), self.chance)
 

@@ -6,10 +6,16 @@ import pytest
 
 from tests.collector.samples import BEGIN
 from untrackable import Bit, Buckets, Categories, HashedStrings, IntegerRange
-from untrackable.collector.dashboard.campaign_form import OTHER, empty_form, levels, read_campaign_form
-from untrackable.collector.dashboard.typed_fields import DEFAULTS, CampaignForm
+from untrackable.collector.dashboard.campaign_form import (
+    DEFAULTS,
+    OTHER,
+    CampaignForm,
+    empty_form,
+    levels,
+    read_campaign_form,
+)
 from untrackable.encodings import Choices, Encoding, Record
-from untrackable.encodings.bucket_text import buckets_from_text
+from untrackable.encodings.numbers import buckets_from_text
 from untrackable.planning.goals import Goals
 
 NOW = BEGIN

@@ -1,22 +1,12 @@
 """The list of campaigns: state, reports, guarantee, and who sees which."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.collector.dashboard.test_campaign_page import filled
 from tests.collector.samples import campaign
-from tests.collector.servers import Collector, collecting
+from tests.collector.servers import Collector
+from untrackable.collector.api import create_campaign
 from untrackable.collector.dashboard.sessions import Session
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.stores.store_address import open_store
-
-
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
-        yield found
 
 
 def test_an_empty_list_says_how_to_make_the_first_campaign(collector: Collector) -> None:
@@ -54,8 +44,7 @@ def test_hidden_campaigns_look_like_missing_ones(collector: Collector, monkeypat
         assert found.status_code == missing.status_code == 404
         assert found.text == missing.text
     session = Session(key="a", role="reader", token="b")  # noqa: S106
-    for module in ("campaign_access", "page_rendering"):
-        monkeypatch.setattr(f"untrackable.collector.dashboard.{module}.signed_in", lambda request: session)
+    monkeypatch.setattr("untrackable.collector.dashboard.rendering.signed_in", lambda request: session)
     text = collector.http.get("/").text
     assert "Hidden?" in text
     assert "not published" in text

@@ -1,37 +1,37 @@
-"""A campaign's page: what people see, with and without a script, in a real browser too."""
+"""A campaign's page: what people see, with and without a script, in a real browser too; its charts and files."""
 
+import csv
 import html
+import io
+import json
+import math
 import re
-from collections.abc import Iterator
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 import untrackable
-from tests.collector.rounds.test_estimates import SALT, clients, collected
-from tests.collector.rounds.test_small_rounds import crowded
-from tests.collector.rounds.test_small_rounds import filled as with_reports
 from tests.collector.samples import DECK, NAMES, answers, campaign, sealed
-from tests.collector.servers import Collector, collecting, process
-from tests.collector.stores.test_faults import on_now
-from untrackable import Buckets, Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, Memoized
-from untrackable.collector.http.management import create_campaign
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round
-from untrackable.collector.stores.store import Store
-from untrackable.collector.stores.store_address import open_store
+from tests.collector.servers import Collector, process
+from tests.collector.test_estimates import SALT, clients, collected
+from tests.collector.test_faults import on_now
+from tests.collector.test_small_rounds import crowded
+from tests.collector.test_small_rounds import filled as with_reports
+from untrackable import Buckets, Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, IntegerRange, Memoized
+from untrackable.collector.api import create_campaign
+from untrackable.collector.closing import close_round
+from untrackable.collector.dashboard.campaign_page import COLUMNS, bars, ticks, trend_panels
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round, Store
+from untrackable.estimation.estimate import csv_text
 from untrackable.mechanisms import CountMeanSketch
-from untrackable.mechanisms.local.noisy_inner_product import NoisyInnerProduct
-from untrackable.mechanisms.wrappers.fresh import Fresh
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import Fresh
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns
-
-
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[Collector]:
-    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
-        yield found
 
 
 def filled(store: Store, asked: Campaign, people: int = 40_000, rounds: int = 1) -> None:
@@ -342,3 +342,157 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     assert "Not given: " in refused
     assert '<th scope="row">mean</th>' not in refused
     assert '<th scope="row">median</th>' in refused
+
+
+def test_bars_are_shares_of_the_widest() -> None:
+    row = {"label": "a", "frequency": 0.2, "lower": 0.1, "upper": 0.4, "stands_out": True}
+    below = {"label": "b", "frequency": 0.0, "lower": 0.0, "upper": 0.02, "stands_out": False}
+    unknown = {"label": "c", "frequency": None, "lower": 0.0, "upper": 0.4, "stands_out": False}
+    first, second, third = bars([row, below, unknown], [row, below, unknown])
+    assert (third.share, third.length, third.low, third.high) == ("cannot tell", 0, 0, 100)
+    beyond = {"label": "d", "frequency": 0.5, "lower": 0.1, "upper": 0.4, "stands_out": True}
+    assert bars([beyond], [beyond])[0].length == 100  # No bar is longer than its interval.
+    assert (first.length, first.low, first.high) == (50, 25, 100)
+    assert (first.share, first.range) == ("20.00 %", "10.00 to 40.00 %")
+    assert (second.length, second.low, second.high) == (0, 0, 5)
+    assert bars([], []) == []
+
+
+def test_panels_have_one_scale() -> None:
+    found = trend_panels(
+        {
+            "rounds": [3, 5, 7],
+            "labels": ["a", "b"],
+            "frequencies": [[0.2, 0.3, 0.4], [0.0, None, 0.1]],
+            "lower": [[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]],
+            "upper": [[0.3, 0.4, 0.5], [0.1, 0.2, 0.3]],
+        },
+        width=100,
+        height=60,
+    )
+    a, b = found.panels
+    assert a.dots == [(0, 36, "round 3: 20.00 %"), (50, 24, "round 5: 30.00 %"), (100, 12, "round 7: 40.00 %")]
+    assert a.line == "0,36 50,24 100,12"
+    assert a.band == "0,24 50,12 100,0 100,24 50,36 0,48"
+    assert b.dots == [(0, 60, "round 3: 0.00 %"), (100, 48, "round 7: 10.00 %")]
+    assert found.across == [(0, "3"), (100, "7")]
+    assert found.up[0] == (60, "0 %")
+    assert found.left == 44
+
+
+def test_numbers_without_a_bound_end_at_the_edge_and_long_marks_have_room() -> None:
+    found = trend_panels(
+        {
+            "rounds": [1, 2],
+            "labels": ["median"],
+            "frequencies": [[2e6, 3e6]],
+            "lower": [[1e6, -math.inf]],
+            "upper": [[math.inf, 4e6]],
+        },
+        width=100,
+        height=40,
+        words="{:,.0f}".format,
+    )
+    assert found.panels[0].band == "0,0 100,0 100,40 0,30"
+    assert found.panels[0].dots[0] == (0, 20, "round 1: 2,000,000")
+    assert found.up[-1] == (0, "4,000,000")
+    assert found.left > 9 * 6.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 1, [0, 0.5, 1]), (0, 0.04, [0, 0.01, 0.02, 0.03, 0.04]), (-0.1, 0.3, [-0.1, 0, 0.1, 0.2, 0.3])],
+)
+def test_ticks_are_round_numbers(low: float, high: float, expected: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_a_number_that_reports_do_not_tell_has_a_band_and_no_dot() -> None:
+    trend = {
+        "rounds": [1, 2, 3],
+        "labels": ["median"],
+        "frequencies": [[math.nan, 0.4, math.nan]],
+        "lower": [[0.0, 0.3, 0.0]],
+        "upper": [[1.0, 0.5, 1.0]],
+    }
+    (panel,) = trend_panels(trend).panels
+    assert [words for _, _, words in panel.dots] == ["round 2: 40.00 %"]
+    assert "nan" not in repr(panel)
+
+
+def test_every_kind_of_file_has_the_same_answers(collector: Collector) -> None:
+    asked = campaign(question="Which <page>?")
+    filled(collector.store, asked, people=400, rounds=2)
+    path = f"/view/{asked.id}"
+    expected = collector.http.get(f"/campaigns/{asked.id}/estimate?top=12").json()
+    rows = sorted(expected["values"], key=lambda row: row["value"])
+    found = {kind: collector.http.get(f"{path}/download.{kind}") for kind in ("csv", "json", "parquet")}
+    assert found["json"].json() == {"campaign": asked.id, **expected, "values": rows}
+    table = list(csv.DictReader(io.StringIO(found["csv"].text)))
+    assert [row["label"] for row in table] == [row["label"] for row in rows]
+    assert [float(row["upper"]) for row in table] == [row["upper"] for row in rows]
+    columns = pyarrow.parquet.read_table(io.BytesIO(found["parquet"].content)).to_pylist()
+    assert columns == [{name: row[name] for name in COLUMNS} for row in rows]
+    for kind, response in found.items():
+        assert f'filename="answers-{asked.id[:12]}-rounds-1-to-2.{kind}"' in response.headers["content-disposition"]
+        assert response.headers["cache-control"] == "no-store"
+    one = json.loads(collector.http.get(f"{path}/download.json?round=2").content)
+    assert (one["rounds"], one["reports"]) == ([2], 400)
+
+
+def test_pictures(collector: Collector) -> None:
+    asked = campaign(question="Which <page>?")
+    filled(collector.store, asked, people=400)
+    drawn = collector.http.get(f"/view/{asked.id}/picture.svg")
+    assert drawn.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    picture = ET.fromstring(drawn.text)  # noqa: S314 (our own)
+    texts = ["".join(element.itertext()) for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Which <page>?", "400 reports of round 1", "page 0", "page 11"} <= set(texts)
+    assert "All intervals hold at once, except with probability 5 % (upper)." in texts
+    pixels = collector.http.get(f"/view/{asked.id}/picture.png")
+    assert pixels.headers["content-type"] == "image/png"
+    assert pixels.content.startswith(b"\x89PNG")
+
+
+def test_no_spreadsheet_takes_an_answer_for_a_formula(collector: Collector) -> None:
+    """Strings come from people who answer, or from an address that somebody sent. Other files are exact."""
+    names = ["=1+1", "+1", "-1+1|x!A0", "@SUM(1)", "a=b", "'=1", '"=1', "ü"]
+    asked = campaign(encoding=Categories(names=names))
+    filled(collector.store, asked, people=400)
+    answer = collector.http.get(f"/view/{asked.id}/download.csv").text
+    labels = [row["label"] for row in csv.DictReader(io.StringIO(answer))]
+    assert labels == ["'=1+1", "+1", "'-1+1|x!A0", "'@SUM(1)", "a=b", "''=1", '"=1', "ü"]
+    assert [csv_text(label) for label in labels] == names
+    exact = collector.http.get(f"/view/{asked.id}/download.json").json()
+    assert [row["label"] for row in exact["values"]] == names
+    numbers = campaign(encoding=IntegerRange(low=-3, high=3))
+    filled(collector.store, numbers, people=400)
+    answer = collector.http.get(f"/view/{numbers.id}/download.csv").text
+    assert [row["label"] for row in csv.DictReader(io.StringIO(answer))][:4] == ["-3", "-2", "-1", "0"]
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x01", "a\x1bb", "\ufffe", "\U0001f600", "\u202e"])
+def test_pictures_of_any_string(collector: Collector, odd: str) -> None:
+    """A character that no XML has would be a fault of the process that draws, with a line in its log."""
+    asked = campaign(encoding=HashedStrings(bits=4, salt=bytes(16), longest=50))
+    filled(collector.store, asked, people=400)
+    drawn = collector.http.get(f"/view/{asked.id}/picture.svg", params={"strings": f"x{odd}y"})
+    assert drawn.status_code == 200
+    picture = ET.fromstring(drawn.text)  # noqa: S314 (our own)
+    texts = ["".join(element.itertext()) for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(text.startswith("x") and text.endswith("y") for text in texts)
+
+
+def test_files_that_there_are_not(collector: Collector) -> None:
+    asked = campaign()
+    filled(collector.store, asked, people=5)
+    for path, status, words in (
+        ("download.exe", 409, "No closed round has the 10 reports"),
+        ("picture.gif", 404, "Pictures are svg or png."),
+        ("download.csv", 409, "No closed round has the 10 reports"),
+        ("download.csv?round=1", 409, "Round 1 has fewer than 10 reports"),
+    ):
+        response = collector.http.get(f"/view/{asked.id}/{path}")
+        assert response.status_code == status
+        assert words in response.text
+        assert response.headers["content-type"] == "text/html; charset=utf-8"

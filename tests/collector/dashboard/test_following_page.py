@@ -14,9 +14,9 @@ from tests.collector.conftest import in_this_process
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
 from untrackable.collector.dashboard.campaign_audit import Following, audit_campaign, shown_audit
-from untrackable.collector.dashboard.following_page import following_parts
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.dashboard.pages import following_parts
+from untrackable.collector.settings import open_store
 
 
 class Held:
@@ -35,7 +35,7 @@ class Held:
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Held:
     found = Held()
-    monkeypatch.setattr("untrackable.collector.http.app.HeavyWork", lambda: HeavyWork(found))
+    monkeypatch.setattr("untrackable.collector.app.HeavyWork", lambda: HeavyWork(found))
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from untrackable.collector.dashboard import heavy_work
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, awaited
-from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.problems import Problem, Refused
 
 
 class Slow:

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import browsers
 from tests.collector.servers import process
-from untrackable.collector.http.api_keys import new_key, role_of
-from untrackable.collector.stores.store import Store
-from untrackable.collector.stores.store_address import open_store
+from untrackable.collector.api import new_key, role_of
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 _PATIENCE = 60_000

@@ -15,21 +15,20 @@ from tests.collector.dashboard.visitors import Visitor, visiting
 from tests.collector.samples import answers, sealed
 from tests.collector.servers import SETTINGS
 from untrackable import Bit, Buckets, Categories, HashedStrings
-from untrackable.collector.dashboard.campaign_form import empty_form
+from untrackable.collector.closing import close_round
+from untrackable.collector.dashboard.campaign_form import Asked, empty_form
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, WorkOutdated
-from untrackable.collector.dashboard.plan_jobs import show_campaign, show_plan
-from untrackable.collector.dashboard.typed_fields import Asked
-from untrackable.collector.rounds.closing import close_round
-from untrackable.collector.stores.records import Round
-from untrackable.collector.stores.store_address import open_store
-from untrackable.display import plan_words
+from untrackable.collector.dashboard.new_campaign import show_campaign, show_plan
+from untrackable.collector.settings import open_store
+from untrackable.collector.store import Round
+from untrackable.display.plan import caption, verdict
 from untrackable.encodings import Choices, Record
 from untrackable.errors import StoreUnavailable
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.planning.goals import Goals
-from untrackable.planning.plans import plan
+from untrackable.planning.plan import plan
 from untrackable.protocol.campaign import Campaign
-from untrackable.theory.crowd_counts import MARGIN, fewest_likely_reports
+from untrackable.theory.crowd import MARGIN, fewest_likely_reports
 from untrackable.theory.turns import Turns
 
 GOALS = Goals(people=10**5, encoding=Bit(), rounds=4, eps=2.0, looks=1)
@@ -67,13 +66,13 @@ def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
     assert answer.status_code == 200
     shown = html.unescape(answer.text)
     found = plan(goals=GOALS)
-    for sentence in plan_words.verdict(found):
+    for sentence in verdict(found):
         assert sentence in shown
-    assert plan_words.caption(found)[1:] in shown
+    assert caption(found)[1:] in shown
     assert "untrackable plan --values 2 --people 100000 --rounds 4 --eps 2" in shown
     live = manager.post("/new/results", **fields(manager)).json()
     assert (live["errors"], live["computing"]) == ({}, False)
-    assert plan_words.verdict(found)[0] in html.unescape(live["html"])
+    assert verdict(found)[0] in html.unescape(live["html"])
 
 
 def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from untrackable.collector.dashboard import outdated_jobs
+from untrackable.collector.dashboard import heavy_work
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkOutdated
 
 
 def endless(name: str) -> str:
     """A job that ends only if it is told to."""
     while True:
-        outdated_jobs.stop_if_outdated()
+        heavy_work.stop_if_outdated()
         time.sleep(0.01)
 
 
@@ -60,13 +60,13 @@ def test_a_job_that_does_not_stop_is_killed(work: HeavyWork, monkeypatch: pytest
 
 
 def test_a_late_message_stops_no_later_job() -> None:
-    outdated_jobs.begin(5)
-    outdated_jobs.stop(4)
-    outdated_jobs.stop_if_outdated()
-    outdated_jobs.stop(5)
-    with pytest.raises(outdated_jobs.Outdated):
-        outdated_jobs.stop_if_outdated()
-    outdated_jobs.begin(6)
-    outdated_jobs.stop_if_outdated()
-    outdated_jobs.begin(0)
-    outdated_jobs.stop(0)
+    heavy_work.begin(5)
+    heavy_work.stop(4)
+    heavy_work.stop_if_outdated()
+    heavy_work.stop(5)
+    with pytest.raises(heavy_work.Outdated):
+        heavy_work.stop_if_outdated()
+    heavy_work.begin(6)
+    heavy_work.stop_if_outdated()
+    heavy_work.begin(0)
+    heavy_work.stop(0)

@@ -10,11 +10,11 @@ import httpx
 
 from tests.collector.conftest import in_this_process
 from tests.collector.servers import SETTINGS, Clock, TestClient
+from untrackable.collector.api import new_key
+from untrackable.collector.app import create_app
 from untrackable.collector.dashboard.heavy_work import HeavyWork
-from untrackable.collector.http.api_keys import new_key
-from untrackable.collector.http.app import create_app
 from untrackable.collector.settings import Settings
-from untrackable.collector.stores.store import Store
+from untrackable.collector.store import Store
 
 HOST = "http://localhost"
 
@@ -62,7 +62,7 @@ def visiting(
 ) -> Iterator[Visitor]:
     """A visitor of a collector within this process. Heavy work is done in a thread."""
     clock = Clock() if clock is None else clock
-    with patch("untrackable.collector.http.app.HeavyWork", in_a_thread):
+    with patch("untrackable.collector.app.HeavyWork", in_a_thread):
         app = create_app(store, clock=clock, settings=settings)
     client = TestClient(app, base_url=host, headers={"origin": host}, follow_redirects=False)
     with client as http, patch("untrackable.collector.dashboard.new_campaign._WAIT_SECONDS", 300.0):

@@ -3,15 +3,13 @@
 import math
 from typing import Any, NamedTuple
 
-from untrackable.auditing.following import PEOPLE, Followed, followed
-from untrackable.auditing.mechanism_audit import Audit, audit
-from untrackable.auditing.turns_audit import TurnsAudit, audit_turns
-from untrackable.display import audit_words
-from untrackable.display.audit_line import Line
-from untrackable.display.following_words import CAPTION, followed_rows, followed_words, rival_words
-from untrackable.mechanisms.catalogue import CATALOGUE
-from untrackable.mechanisms.demands import Budget, Unsuitable
+from untrackable.auditing.attacks import PEOPLE, Followed, followed
+from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
+from untrackable.display import audit as shown
+from untrackable.display.audit import FOLLOWING_CAPTION, Line, followed_rows, followed_words, rival_words
 from untrackable.protocol.campaign import Campaign
+from untrackable.settings.catalogue import CATALOGUE
+from untrackable.settings.demands import Budget, Unsuitable
 
 _REPORTS = 16
 """How many reports of a person the observer of the audit holds."""
@@ -27,10 +25,7 @@ _ASIDE = 5
 
 
 class Following(NamedTuple):
-    """What is found: the verdict and its table, and the attack on the campaign and on RAPPOR.
-
-    `no_attack` says why there is none, if so.
-    """
+    """The result: the verdict and its table, and the attack on the campaign and on RAPPOR, or why there is none."""
 
     verdict: list[str]
     lines: list[Line]
@@ -46,15 +41,15 @@ def audit_campaign(document: bytes) -> Following:
     campaign = Campaign.from_bytes(document)
     mechanism, crowd = campaign.mechanism, campaign.guarantee.crowd
     rounds = min(campaign.rounds or _MOST_ROUNDS, mechanism.last_round or _MOST_ROUNDS)
-    found: Audit | TurnsAudit
+    result: Audit | TurnsAudit
     own: list[Followed] = []
     rival: list[Followed] = []
     if campaign.turns is not None:
         delta = _DELTA if crowd is None else crowd.delta
-        found = audit_turns(mechanism, campaign.turns, delta=delta, reports=campaign.fewest_reports or None)
+        result = audit_turns(mechanism, campaign.turns, delta=delta, reports=campaign.fewest_reports or None)
         why = "nobody sends two reports, so there is nothing to match"
     else:
-        found = audit(
+        result = audit(
             mechanism,
             reports=max(2, min(_REPORTS, rounds)),
             rounds=max(2, rounds),
@@ -62,8 +57,8 @@ def audit_campaign(document: bytes) -> Following:
             people=campaign.fewest_reports or _PEOPLE,
         )
         own, rival, why = _attacked(campaign, rounds)
-    verdict, lines = audit_words.verdict(found), audit_words.lines(found)
-    return Following(verdict, lines, found.missing, own, rival, why, campaign.guarantee.eps)
+    verdict, lines = shown.verdict(result), shown.lines(result)
+    return Following(verdict, lines, result.missing, own, rival, why, campaign.guarantee.eps)
 
 
 def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Followed], str]:
@@ -99,7 +94,7 @@ def _attack_shown(found: Following) -> dict[str, Any]:
     counts = sorted({point.reports for point in found.own + found.rival})
     return {
         "answer": followed_words(found.own, found.rival),
-        "caption": CAPTION,
+        "caption": FOLLOWING_CAPTION,
         "chart": _chart(found, counts),
         "table": {
             who: [(reports, own.get((reports, different)), rival.get((reports, different))) for reports in counts]

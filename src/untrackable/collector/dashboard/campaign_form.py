@@ -1,29 +1,82 @@
-"""The form of a new campaign: what people type becomes goals, or says beside each field what is wrong with it."""
+"""The form of a new campaign: what people type becomes goals, or says beside each field what is wrong with it.
+
+The goals and their limits are those of `planning.goal_fields`. What people may answer is described by fields of its
+own.
+"""
 
 import datetime
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
-from untrackable.collector.dashboard.asked_answers import KINDS, asked_answers
-from untrackable.collector.dashboard.posted_forms import Form
-from untrackable.collector.dashboard.typed_fields import (
-    DEFAULTS,
-    LABELS,
-    Asked,
-    CampaignForm,
-    noted,
-    real,
-    tried,
-    whole,
-)
+from untrackable import checks
+from untrackable.collector.dashboard.signed_in import Form
 from untrackable.display.numbers import odds_factor
-from untrackable.encodings.bit import Bit
-from untrackable.encodings.encoding import Encoding
-from untrackable.encodings.shown_text import check_shown
-from untrackable.mechanisms.wanted_figure import WANTS
+from untrackable.encodings.encoding import (
+    LARGEST_BITS,
+    SHORTEST_SALT,
+    Bit,
+    Categories,
+    Choices,
+    Encoding,
+    check_shown,
+)
+from untrackable.encodings.numbers import IntegerRange, buckets_from_text
+from untrackable.encodings.record import Record
+from untrackable.encodings.strings import HashedStrings
+from untrackable.planning.goal_fields import GOALS, UNKNOWNS, GoalError
 from untrackable.planning.goals import Goals
 from untrackable.protocol.campaign import LONGEST_QUESTION, LONGEST_ROUND
 
+DEFAULTS: Form = {
+    "question": "",
+    "kind": "categories",
+    "names": "",
+    "low": "0",
+    "high": "10",
+    "outside": "clamp",
+    "buckets": "0:100:10",
+    "attributes": "",
+    "tables": "",
+    "want": "frequencies",
+    "bits": "10",
+    "longest": "100",
+    "people": "100,000",
+    "rounds": "12",
+    "every": "1",
+    "unit": "weeks",
+    "protection": "2",
+    "where": "programs",
+    "eps": "",
+    "error": "",
+    "pooled": "1",
+    "share": "1",
+    "wipes": "",
+    "crowd_delta": "1e-6",
+    "margin": "0.05",
+}
+"""What the fields say before anybody types. Those that are not here are empty."""
+LABELS = {
+    "question": "The question",
+    "names": "The answers",
+    "low": "The lowest number",
+    "high": "The highest number",
+    "buckets": "Buckets",
+    "attributes": "Attributes",
+    "tables": "Tables",
+    "longest": "The longest text",
+    "every": "The length of a round",
+    "first": "The first round",
+    **{name: field.label for name, field in GOALS.items() if field.label},
+}
+"""How errors name the fields."""
+KINDS = ("categories", "choices", "yes-no", "numbers", "buckets", "record", "strings")
+"""The kinds of answers."""
+_YES_NO = "yes/no"
+_LARGEST_NUMBER = 10**18
 UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "weeks": 7 * 86400}
 """The seconds of each unit of time."""
 OTHER = "other"
@@ -39,19 +92,43 @@ _WIPES = {"programs": 0, "pages": 1}
 """How often a client may lose what it stored, by where people answer. Browsers delete what pages store."""
 _TICKS = ("others", "relay")
 _DAY = 86400
-_WHOLE = ("people", "rounds", "pooled")
-_REAL = ("error", "share", "crowd_delta", "margin")
+_TYPED_GOALS = ("people", "rounds", "eps", "error", "pooled", "share", "wipes", "crowd_delta", "margin")
 _NEEDED = ("pooled", "share")
+_STAND_INS = {"people": 10**6, "rounds": checks.MOST_ROUNDS, "eps": 1.0, "error": 0.05}
+"""Values for goals that are wrong, with which the others can be checked."""
 _CHOICES = {
     "kind": KINDS,
     "outside": ("error", "clamp", "separate"),
-    "want": WANTS,
+    "want": GOALS["want"].words,
     "unit": tuple(UNITS),
     "protection": tuple(LEVELS),
     "where": tuple(_WIPES),
 }
 _CHANGEABLE = ("people", "rounds", "pooled", "eps", "protection")
 """The fields that a button below a plan may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the form asks for: the goals of a plan, and the question and the times of its campaign."""
+
+    goals: Goals
+    question: str
+    first_round: int
+    round_seconds: int
+
+
+@dataclass(slots=True)
+class CampaignForm:
+    """A form as somebody typed it, what is wrong with it by field, and what it asks for if nothing is.
+
+    `sent` has all fields that arrived, and `typed` those that are shown.
+    """
+
+    typed: Form
+    sent: Form = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    asked: Asked | None = None
 
 
 def levels() -> list[tuple[str, str]]:
@@ -91,6 +168,43 @@ def read_campaign_form(sent: Form, now: float, *, campaign: bool) -> CampaignFor
     return form
 
 
+def _goals(form: CampaignForm, encoding: Encoding | None) -> Goals | None:
+    """The goals, each checked alone and then together. None if there are none because a field is wrong."""
+    typed = form.typed
+    given: dict[str, Any] = {
+        name: (whole if GOALS[name].kind == "whole" else real)(form, name) for name in _TYPED_GOALS
+    }
+    if typed["protection"] != OTHER:
+        form.errors.pop("eps", None)
+        given["eps"] = float(typed["protection"])
+    if given["wipes"] is None:
+        given["wipes"] = _WIPES[typed["where"]]
+    for name in _NEEDED:
+        if not typed[name].strip():
+            form.errors[name] = f"{LABELS[name]} must be given."
+    for name, value in given.items():
+        try:
+            if value is not None:
+                GOALS[name].checked(value)
+        except GoalError as error:
+            noted(form, error, name)
+    empty = [name for name in UNKNOWNS if given[name] is None and name not in form.errors]
+    if len(empty) > 1:
+        left = " and ".join(LABELS[name].lower() for name in empty)
+        told = f"Leave at most one of people, rounds, eps and error empty: {left} are."
+        form.errors.setdefault(empty[0], told)
+    given = {name: value for name, value in given.items() if value is not None and name not in form.errors}
+    given |= {name: value for name, value in _STAND_INS.items() if name in form.errors}
+    if typed["kind"] in ("numbers", "buckets"):
+        given["want"] = typed["want"]
+    kept: Any = encoding or Bit()
+    try:
+        return Goals(encoding=kept, relay=bool(typed["relay"]), looks=1, **given)
+    except GoalError as error:
+        noted(form, error, "people")
+        return None
+
+
 def _question(form: CampaignForm, needed: bool) -> str:
     text = form.typed["question"].strip()
     if needed and not text:
@@ -98,7 +212,10 @@ def _question(form: CampaignForm, needed: bool) -> str:
     elif len(text) > LONGEST_QUESTION:
         form.errors["question"] = f"The question must have at most {LONGEST_QUESTION:,} characters."
     elif text:
-        tried(form, "question", lambda: check_shown("question", text))
+        try:
+            check_shown("question", text)
+        except ValueError as error:
+            noted(form, error, "question")
     return text
 
 
@@ -127,36 +244,213 @@ def _first_round(form: CampaignForm, seconds: int, now: float) -> int:
     return first
 
 
-def _goals(form: CampaignForm, encoding: Encoding | None) -> Goals | None:
-    """The goals. A field that is wrong is left out, so that the next wrong one is noticed, too."""
-    given: dict[str, Any] = {name: whole(form, name) for name in _WHOLE} | {
-        name: real(form, name) for name in _REAL
-    }
-    level = form.typed["protection"]
-    given["eps"] = real(form, "eps") if level == OTHER else float(level)
-    wipes = whole(form, "wipes")
-    given["wipes"] = _WIPES[form.typed["where"]] if wipes is None else wipes
-    for name in _NEEDED:
-        if not form.typed[name].strip():
-            form.errors[name] = f"{LABELS[name]} must be given."
-    given = {name: value for name, value in given.items() if value is not None and name not in form.errors}
-    if "share" in given:  # 0.1 is a tenth, and not the nearest floating-point number.
-        given["share"] = str(given["share"])
-    if form.typed["kind"] in ("numbers", "buckets"):
-        given["want"] = form.typed["want"]
-    kept: Any = encoding or Bit()
-    for _ in range(len(given)):
+def asked_answers(form: CampaignForm) -> Encoding | None:
+    """How answers become numbers. None if a field is wrong."""
+    typed = form.typed
+    outside: Any = typed["outside"]
+    match typed["kind"]:
+        case "yes-no":
+            return Bit()
+        case "categories":
+            unknown: Any = "other" if typed["others"] else "error"
+            return _of_names(form, lambda names: Categories(names=names, unknown=unknown), unknown == "other")
+        case "choices":
+            return _of_names(form, lambda names: Choices(names=names))
+        case "numbers":
+            low, high = needed(form, "low", whole), needed(form, "high", whole)
+            if low is not None and high is not None and low >= high:
+                form.errors.setdefault("high", "The highest number must be above the lowest.")
+            return _made(
+                form,
+                "high",
+                lambda: IntegerRange(low=low, high=high, below=outside, above=outside),
+                beside=("low",),
+            )
+        case "buckets":
+            text = typed["buckets"].strip()
+            return _made(form, "buckets", lambda: buckets_from_text(text, below=outside, above=outside))
+        case "record":
+            return _record(form)
+    bits, longest = needed(form, "bits", whole), needed(form, "longest", whole)
+    return _made(
+        form,
+        "bits",
+        lambda: HashedStrings(bits=bits, salt=bytes(SHORTEST_SALT), longest=longest),
+        beside=("longest",),
+    )
+
+
+def _of_names(form: CampaignForm, make: Callable[[list[str]], Encoding], others: bool = False) -> Encoding | None:
+    names = _lines(form, "names")
+    if len(names) + others < 2:
+        form.errors["names"] = "Write at least two possible answers, each on a line of its own."
+        return None
+    return _made(form, "names", lambda: make(names))
+
+
+def _record(form: CampaignForm) -> Encoding | None:
+    """Several attributes, each on a line with its name, a colon, and what it may be."""
+    attributes: dict[str, Encoding] = {}
+    for line in _lines(form, "attributes"):
+        name, _, said = (part.strip() for part in line.partition(":"))
+        if not name or not said or name in attributes:
+            form.errors["attributes"] = (
+                "Write each attribute on a line, with a name of its own, a colon and what it may be, such as "
+                f"“system: linux, mac”. This line is different: {line}"
+            )
+            return None
         try:
-            return Goals(encoding=kept, relay=bool(form.typed["relay"]), looks=1, **given)
+            attributes[name] = _attribute(said)
         except (TypeError, ValueError) as error:
-            wrong = noted(form, str(error), tuple(given) or ("people",))
-            if wrong not in given:
-                return None
-            given[wrong] = _harmless(wrong)
-    return None
+            form.errors["attributes"] = f"{name}: {str(error).replace('names', 'answers')}."
+            return None
+        # Large ones take a while, so no further one is made.
+        if sum(encoding.bits for encoding in attributes.values()) > LARGEST_BITS:
+            form.errors["attributes"] = f"All attributes together must have at most {LARGEST_BITS} bits."
+            return None
+    if len(attributes) < 2:
+        form.errors["attributes"] = "Write at least two attributes, each on a line of its own."
+        return None
+    order = list(attributes)
+    tables = [[name.strip() for name in line.split(",")] for line in _lines(form, "tables")]
+    if unknown := next((name for table in tables for name in table if name not in attributes), None):
+        form.errors["tables"] = f"“{unknown}” is not one of the attributes: {', '.join(order)}."
+        return None
+    ordered = [sorted(table, key=order.index) for table in tables]
+    try:
+        return Record(attributes=attributes, tables=ordered)
+    except (TypeError, ValueError) as error:
+        noted(form, error, "tables" if "table" in str(error) else "attributes")
+        return None
 
 
-def _harmless(name: str) -> Any:
-    """A value for a field that is wrong, with which the others can be checked."""
-    usual = {"people": 10**6, "rounds": 30, "pooled": 1, "eps": 1.0, "share": 1, "wipes": 0, "error": 0.05}
-    return "frequencies" if name == "want" else usual.get(name, 0.01)
+def _attribute(said: str) -> Encoding:
+    """What one attribute may be: yes/no, buckets of numbers, or one of some names with commas."""
+    if said.replace(" ", "") == _YES_NO:
+        return Bit()
+    if ":" in said:
+        return buckets_from_text(said, below="clamp", above="clamp")
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    if len(names) < 2:
+        raise ValueError("write at least two answers, with a comma between them")
+    return Categories(names=names)
+
+
+def _lines(form: CampaignForm, name: str) -> list[str]:
+    return [line.strip() for line in form.typed[name].splitlines() if line.strip()]
+
+
+def _made(
+    form: CampaignForm, name: str, make: Callable[[], Encoding], *, beside: tuple[str, ...] = ()
+) -> Encoding | None:
+    """An encoding, unless its fields are wrong."""
+    if any(each in form.errors for each in (name, *beside)):
+        return None
+    try:
+        return make()
+    except (TypeError, ValueError) as error:
+        noted(form, error, name, *beside)
+        return None
+
+
+def noted(form: CampaignForm, error: Exception, name: str, *beside: str) -> None:
+    """Note an error of the library beside its field, in the words of the form.
+
+    An error that does not say which field is wrong is about `name`, unless it begins with one of those `beside`.
+    """
+    if isinstance(error, GoalError):
+        wrong, label = error.field, LABELS.get(error.field, error.field)
+        told = error.worded(lambda field: label if field == wrong else field)
+    else:
+        wrong = next((each for each in beside if str(error).startswith(f"{each} ")), name)
+        told = re.sub(rf"^{wrong}\b", LABELS[wrong], str(error))
+    form.errors.setdefault(wrong if wrong in LABELS else name, f"{told[:1].upper()}{told[1:]}.")
+
+
+def needed(form: CampaignForm, name: str, read: Callable[[CampaignForm, str], Any]) -> Any:
+    """What a field says, which must not be empty."""
+    value = read(form, name)
+    if value is None:
+        form.errors.setdefault(name, f"{LABELS[name]} must be given.")
+    return value
+
+
+def whole(form: CampaignForm, name: str) -> int | None:
+    """A whole number, in which 1,000,000 and 1e6 are the same; None if nothing is typed."""
+    number = _number(form, name)
+    if number is None:
+        return None
+    if number != number.to_integral_value():
+        form.errors[name] = f"{LABELS[name]} must be a whole number."
+        return None
+    return int(number)
+
+
+def real(form: CampaignForm, name: str) -> float | None:
+    """A number, in which 1 % is 0.01; None if nothing is typed."""
+    number = _number(form, name)
+    return None if number is None else float(number)
+
+
+def _number(form: CampaignForm, name: str) -> Decimal | None:
+    text = re.sub(r"(?<=\d)[,_ \u202f\u00a0](?=\d{3}\b)", "", form.typed[name].strip())
+    if not text:
+        return None
+    share = text.endswith("%")
+    try:
+        number = Decimal(text.removesuffix("%").strip()) / (100 if share else 1)
+    except ArithmeticError:
+        form.errors[name] = f"{LABELS[name]} must be a number, such as {DEFAULTS[name] or '0.01'}."
+        return None
+    if not number.is_finite() or abs(number) > _LARGEST_NUMBER or number.adjusted() < -100:
+        form.errors[name] = f"{LABELS[name]} must be a number of a usual size."
+        return None
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A change of the goals in words, and what a form sends to make it; empty if no field does."""
+
+    words: str
+    use: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table: its headings, its rows, and how to read it."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlan:
+    """A plan in words: the answer first, then what anybody can learn, and the rest for people who ask for more."""
+
+    usable: bool
+    verdict: tuple[str, ...]
+    learned: tuple[str, ...]
+    more: tuple[str, ...]
+    figures: ShownTable
+    ways: ShownTable | None
+    """The ways to ask for several answers at once."""
+    changes: tuple[ShownChange, ...]
+    """What would be enough, if the goals are not met."""
+    parameters: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCampaign:
+    """A campaign as its exact document, and what it means in words."""
+
+    id: str
+    document: str
+    answers: str
+    schedule: str
+    guarantee: tuple[str, ...]
+    accuracy: str
+    spread: str
+    usable: bool

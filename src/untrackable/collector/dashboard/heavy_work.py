@@ -1,4 +1,8 @@
-"""Work that takes long: one at a time, in a process of its own with low priority, never where reports are taken."""
+"""Work that takes long: one at a time, in a process of its own with low priority, never where reports are taken.
+
+A job that nobody wants any more looks for that now and then, and stops. Its process stays with all that it has
+loaded, which takes seconds to load. So this is not `pebble`, which ends the process of a job that is cancelled.
+"""
 
 import contextlib
 import os
@@ -12,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any, NamedTuple
 
-from untrackable.collector.http.problems import Problem, Refused
+from untrackable.collector.problems import Problem, Refused
 
 Job = Callable[..., Any]
 """A function at the top of a module. What goes in and out is pickled, and what goes in is hashable too."""
@@ -27,7 +31,7 @@ _LONGEST = 120.0
 
 
 _STOP_SECONDS = 3.0
-"""A job that nobody wants any more may take this time to stop. Then the process is started anew."""
+"""A job that nobody wants any more may take this time to stop. Then the process is replaced."""
 _OUTDATED = "another job is wanted"
 
 
@@ -39,7 +43,9 @@ class WorkOutdated(WorkFailed):
     """A job was stopped because its asker asked for another one."""
 
 
-class _Asked(NamedTuple):
+class _Call(NamedTuple):
+    """A job and its arguments."""
+
     job: Job
     arguments: tuple[Any, ...]
 
@@ -52,13 +58,13 @@ class HeavyWork:
         self._process = _Process()
         self._run = self._process.run if run is None else run
         self._changed = threading.Condition()
-        self._waiting: OrderedDict[_Asked, Future[Any]] = OrderedDict()
-        self._known: OrderedDict[_Asked, Future[Any]] = OrderedDict()
-        self._newest: dict[str, _Asked] = {}
-        self._failed: dict[_Asked, float] = {}
-        self._askers: dict[_Asked, str] = {}
+        self._waiting: OrderedDict[_Call, Future[Any]] = OrderedDict()
+        self._known: OrderedDict[_Call, Future[Any]] = OrderedDict()
+        self._newest: dict[str, _Call] = {}
+        self._failed: dict[_Call, float] = {}
+        self._askers: dict[_Call, str] = {}
         """Who asked for the jobs that wait or run."""
-        self._running: _Asked | None = None
+        self._running: _Call | None = None
         self._thread: threading.Thread | None = None
         self._ending = False
 
@@ -68,12 +74,12 @@ class HeavyWork:
         If an `asker` is named, only their newest job is done: an earlier one that waits is cancelled, and one that
         runs is told to stop. `Refused` if too many jobs wait.
         """
-        asked = _Asked(job, arguments)
+        call = _Call(job, arguments)
         with self._changed:
-            known = self._known_result(asked)
+            known = self._known_result(call)
             if known is not None:
                 return known
-            earlier = None if asker is None else self._waiting.pop(self._newest.get(asker, asked), None)
+            earlier = None if asker is None else self._waiting.pop(self._newest.get(asker, call), None)
             if earlier is not None:
                 earlier.cancel()
             if asker is not None and self._running is not None and self._askers.get(self._running) == asker:
@@ -81,9 +87,9 @@ class HeavyWork:
             if self._ending or len(self._waiting) >= _WAITING:
                 raise Refused(Problem.BUSY, "the collector is computing too much for other people now")
             if asker is not None:
-                self._newest[asker], self._askers[asked] = asked, asker
+                self._newest[asker], self._askers[call] = call, asker
             future: Future[Any] = Future()
-            self._waiting[asked] = self._known[asked] = future
+            self._waiting[call] = self._known[call] = future
             self._forget()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="heavy work", daemon=True)
@@ -92,7 +98,7 @@ class HeavyWork:
         return future
 
     def stop(self) -> None:
-        """End at once. Whoever waits gets an error."""
+        """End at once. Those who wait get an error."""
         with self._changed:
             self._ending = True
             for future in self._waiting.values():
@@ -103,26 +109,26 @@ class HeavyWork:
         if self._thread is not None:
             self._thread.join()
 
-    def _known_result(self, asked: _Asked) -> "Future[Any] | None":
-        found = self._known.get(asked)
-        if found is None:
+    def _known_result(self, call: _Call) -> "Future[Any] | None":
+        future = self._known.get(call)
+        if future is None:
             return None
-        tried_again = self._failed.get(asked, time.monotonic()) < time.monotonic() - _FAILED_SECONDS
-        if found.cancelled() or tried_again:
-            self._failed.pop(asked, None)
+        tried_again = self._failed.get(call, time.monotonic()) < time.monotonic() - _FAILED_SECONDS
+        if future.cancelled() or tried_again:
+            self._failed.pop(call, None)
             return None
-        self._known.move_to_end(asked)
-        return found
+        self._known.move_to_end(call)
+        return future
 
     def _forget(self) -> None:
         """Forget the oldest results if there are too many, and who asked for what is done."""
-        done = [asked for asked, future in self._known.items() if future.done()]
-        for asked in done[: max(0, len(self._known) - _REMEMBERED)]:
-            del self._known[asked]
-            self._failed.pop(asked, None)
-        self._newest = {asker: asked for asker, asked in self._newest.items() if asked in self._waiting}
+        done = [call for call, future in self._known.items() if future.done()]
+        for call in done[: max(0, len(self._known) - _REMEMBERED)]:
+            del self._known[call]
+            self._failed.pop(call, None)
+        self._newest = {asker: call for asker, call in self._newest.items() if call in self._waiting}
         unfinished = {*self._waiting, self._running}
-        self._askers = {asked: asker for asked, asker in self._askers.items() if asked in unfinished}
+        self._askers = {call: asker for call, asker in self._askers.items() if call in unfinished}
 
     def _work(self) -> None:
         while True:
@@ -130,19 +136,19 @@ class HeavyWork:
                 self._changed.wait_for(lambda: self._waiting or self._ending)
                 if self._ending:
                     return
-                asked, future = self._waiting.popitem(last=False)
+                call, future = self._waiting.popitem(last=False)
                 if not future.set_running_or_notify_cancel():
                     continue
-                self._running = asked
+                self._running = call
                 self._process.begin_job()
             try:
-                result = self._run(*asked)
+                result = self._run(*call)
             except WorkOutdated as error:
                 with self._changed:
-                    self._known.pop(asked, None)
+                    self._known.pop(call, None)
                 future.set_exception(error)
             except Exception as error:
-                self._failed[asked] = time.monotonic()
+                self._failed[call] = time.monotonic()
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -251,3 +257,27 @@ class _Process:
             if stream is not None:
                 with contextlib.suppress(OSError):  # What was not yet written cannot be.
                     stream.close()
+
+
+_numbers = {"running": 0, "outdated": 0}
+"""The number of the job that is done now, and of the last one that nobody wants any more."""
+
+
+class Outdated(BaseException):
+    """Nobody wants the result of this job any more."""
+
+
+def begin(number: int) -> None:
+    """Note that the job with this number is done now."""
+    _numbers["running"] = number
+
+
+def stop(number: int) -> None:
+    """Note that nobody wants the results up to the job with this number any more."""
+    _numbers["outdated"] = number
+
+
+def stop_if_outdated() -> None:
+    """End the job that calls this if its asker asked for another one meanwhile."""
+    if 0 < _numbers["running"] <= _numbers["outdated"]:
+        raise Outdated

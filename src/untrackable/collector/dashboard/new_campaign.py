@@ -1,4 +1,8 @@
-"""The pages that plan, preview and create a campaign."""
+"""The pages that plan, preview and create a campaign.
+
+Plans and new campaigns are computed in the process for heavy work. The process that takes reports only names these
+functions, so what they need is loaded there.
+"""
 
 import asyncio
 import contextlib
@@ -10,20 +14,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from untrackable import strict_json
-from untrackable.collector.dashboard.campaign_form import empty_form, levels, read_campaign_form, unread_form
+from untrackable.collector.api import check_gateway_keys, create_campaign
+from untrackable.collector.dashboard.campaign_form import (
+    Asked,
+    CampaignForm,
+    ShownCampaign,
+    ShownPlan,
+    empty_form,
+    levels,
+    read_campaign_form,
+    unread_form,
+)
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
-from untrackable.collector.dashboard.page_rendering import HEADERS, page, part
-from untrackable.collector.dashboard.page_turns import page_turn
-from untrackable.collector.dashboard.plan_jobs import begin, show_campaign, show_plan
-from untrackable.collector.dashboard.posted_forms import TOKEN, Form, read_form
+from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn, part
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
-from untrackable.collector.dashboard.shown_plan import ShownPlan
-from untrackable.collector.dashboard.sign_in import redirect, sign_in_first
-from untrackable.collector.dashboard.typed_fields import CampaignForm
-from untrackable.collector.http.management import check_gateway_keys, create_campaign
-from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.http.service import Service
+from untrackable.collector.dashboard.signed_in import TOKEN, Form, read_form, redirect, sign_in_first
+from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.service import Service
 from untrackable.errors import CampaignError, GatewayKeysError, StoreUnavailable
+from untrackable.planning.goals import Goals
 from untrackable.protocol.campaign import Campaign
 
 _WAIT_SECONDS = 20.0
@@ -36,6 +45,25 @@ _SESSION_OVER = (
 )
 _READS_ONLY = "You are signed in with a key that only reads. Creating a campaign needs an admin key."
 _OUTDATED = "You have signed in again since this page was loaded. Nothing was changed: please send the form again."
+
+
+def show_plan(goals: Goals) -> ShownPlan:
+    """Plan for these goals, in the words that `untrackable plan` prints."""
+    from untrackable.collector.dashboard.planned_words import shown_plan
+
+    return shown_plan(goals)
+
+
+def show_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
+    """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
+    from untrackable.collector.dashboard.planned_words import shown_campaign
+
+    return shown_campaign(asked, gateway)
+
+
+def begin() -> None:
+    """Start the process and load what plans need, before somebody waits for one."""
+    from untrackable.collector.dashboard import planned_words  # noqa: F401
 
 
 class _Computing(Exception):
@@ -59,16 +87,16 @@ class NewCampaign:
     async def plan(self, request: Request) -> Response:
         """The form with the plans for what somebody typed. Without a script, this is how plans are shown."""
         form, problem = await self._sent(request, campaign=False)
-        found: ShownPlan | None = None
+        shown: ShownPlan | None = None
         computing = False
         if form.asked is not None and not problem:
             try:
-                found = await self._computed(request, form, show_plan, form.asked.goals)
+                shown = await self._computed(request, form, show_plan, form.asked.goals)
             except _Computing:
                 computing = True
             except (Refused, WorkFailed) as error:
                 problem = _sentence(str(error))
-        return await self._shown(request, form, plan=found, computing=computing, problem=problem)
+        return await self._shown(request, form, plan=shown, computing=computing, problem=problem)
 
     async def results(self, request: Request) -> Response:
         """The plans alone, for the script that shows them while somebody types."""
@@ -78,8 +106,8 @@ class NewCampaign:
             answer["html"] = part("plan_problem.html", problem=problem)
         elif form.asked is not None:
             try:
-                found = await self._computed(request, form, show_plan, form.asked.goals)
-                answer["html"] = part("plan_results.html", plan=found)
+                shown = await self._computed(request, form, show_plan, form.asked.goals)
+                answer["html"] = part("plan_results.html", plan=shown)
             except _Computing:
                 answer["computing"] = True
             except (Refused, WorkFailed) as error:
@@ -93,12 +121,12 @@ class NewCampaign:
             return await self._shown(request, form, problem=problem)
         try:
             gateway = await run_in_threadpool(self._public_keys) if form.asked.goals.relay else None
-            found = await self._computed(request, form, show_campaign, form.asked, gateway)
+            shown = await self._computed(request, form, show_campaign, form.asked, gateway)
         except _Computing:
             return await self._shown(request, form, computing=True, previewing=True)
         except (Refused, WorkFailed) as error:
             return await self._shown(request, form, problem=_sentence(str(error)))
-        return await run_in_threadpool(page, request, "new_preview.html", campaign=found, typed=form.typed)
+        return await run_in_threadpool(page, request, "new_preview.html", campaign=shown, typed=form.typed)
 
     async def create(self, request: Request) -> Response:
         """Store the campaign that was previewed. It is verified again."""

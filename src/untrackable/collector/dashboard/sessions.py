@@ -1,21 +1,122 @@
-"""Who is signed in. The server remembers no session: a cookie says it, and the store's keys say whether it is true.
+"""Who is signed in. A sealed cookie says it, and the keys in the store say whether it holds.
 
-Every process that shares the store agrees, and revoking the key ends its sessions at once.
+A cookie has the id of the access key that somebody signed in with, the second at which it ends, a nonce, and the
+key itself, sealed (AES-GCM) together with the id and the end. The sealing key is derived from the digest that the
+store has of the access key. So:
+
+- Every process that shares the store can open it, and no process remembers anything. Revoking the key ends its
+  sessions at once.
+- Without the digest, the cookie shows nothing of the access key, and no byte of it can be changed.
+- The digest alone is not enough to make one, because the access key must be inside.
+
+Wrong keys are counted for each key that exists, without looking at addresses. Somebody who does not know the id of
+a key, which is random too, can neither guess the key nor lock anybody out.
 """
 
+import hashlib
 import hmac
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.requests import Request
 from starlette.responses import Response
 
-from untrackable.collector.dashboard.session_cookie import new_cookie, read_cookie
-from untrackable.collector.http.browser_client import is_local
-from untrackable.collector.http.problems import Problem, Refused
-from untrackable.collector.http.service import Service
-from untrackable.collector.stores.records import StoredKey
+from untrackable.collector.api import is_key
+from untrackable.collector.browser import is_local
+from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.service import Service
+from untrackable.collector.store import StoredKey
 
-SECONDS = 12 * 3600
+_NONCE_BYTES = 12
+_COOKIE = re.compile(r"([0-9a-f]{12})\.([0-9]{1,12})\.([0-9a-f]{24})\.((?:[0-9a-f]{2}){17,256})")
+"""A cookie: a key's id, the last second, the nonce, and the sealed key. Each cookie has one spelling only."""
+_SEALING = b"untrackable dashboard, session 2"
+"""What the sealing key is for, so that nothing else uses the same one."""
+_FORMS = b"untrackable dashboard, forms of session 2 "
+"""What the code in the forms of a session is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCookie:
+    """A cookie as it was sent: the id of a key, the last second, and all of its text. It may be forged."""
+
+    key: str
+    ends: int
+    text: str = field(repr=False)
+
+    def form_token(self, stored: StoredKey | None) -> str | None:
+        """The token that forms of this session carry, or None if the cookie is not one of this key.
+
+        It is a code under the access key, so the digest is not enough to make a token either.
+        """
+        id, ends, nonce, sealed = self.text.split(".")
+        digest = bytes(hashlib.sha256().digest_size) if stored is None else stored.digest
+        try:
+            access_key = _cipher(digest).decrypt(
+                bytes.fromhex(nonce), bytes.fromhex(sealed), f"{id}.{ends}".encode()
+            )
+        except InvalidTag:
+            return None
+        if not is_key(access_key, stored):
+            return None
+        return hmac.digest(access_key, _FORMS + self.text.encode(), hashlib.sha256).hex()
+
+
+def new_cookie(access_key: str, stored: StoredKey, ends: int) -> str:
+    """A cookie for somebody with this access key, until the second `ends`. No two are the same."""
+    return _cookie(access_key, stored, ends, secrets.token_bytes(_NONCE_BYTES))
+
+
+def read_cookie(text: str) -> SessionCookie | None:
+    """The cookie with this text, or None if it does not look like one."""
+    parts = _COOKIE.fullmatch(text)
+    return None if parts is None else SessionCookie(parts[1], int(parts[2]), text)
+
+
+def _cookie(access_key: str, stored: StoredKey, ends: int, nonce: bytes) -> str:
+    sealed = _cipher(stored.digest).encrypt(nonce, access_key.encode(), f"{stored.id}.{ends}".encode())
+    return f"{stored.id}.{ends}.{nonce.hex()}.{sealed.hex()}"
+
+
+def _cipher(digest: bytes) -> AESGCM:
+    return AESGCM(hmac.digest(digest, _SEALING, hashlib.sha256))
+
+
+_TRIES = 10
+"""The largest number of wrong tries for one key in a period."""
+_TRIES_SECONDS = 60.0
+"""The length of a period. At its end all counts are forgotten."""
+
+
+class WrongKeys:
+    """The number of wrong tries for each key in the present period, in this process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._counting = threading.Lock()
+        self._since, self._counts = clock(), dict[str, int]()
+
+    def allow(self, id: str) -> bool:
+        """Whether another key with this id may be tried now."""
+        with self._counting:
+            if not 0 <= self._clock() - self._since < _TRIES_SECONDS:
+                self._since, self._counts = self._clock(), {}
+            return self._counts.get(id, 0) < _TRIES
+
+    def count(self, id: str) -> None:
+        """Count a wrong try for a key that exists."""
+        with self._counting:
+            self._counts[id] = self._counts.get(id, 0) + 1
+
+
+SESSION_SECONDS = 12 * 3600
 """How long a session lasts. Then the key is asked for again."""
 
 
@@ -34,45 +135,37 @@ class Session:
 
 
 def signed_in(request: Request) -> Session | None:
-    """The session of whoever sent a request, or None. The store is asked once for a request."""
+    """The session that a request was sent in, or None. The store is asked once for a request."""
     if not hasattr(request.state, "session"):
         request.state.session = _session(request)
-    found: Session | None = request.state.session
-    return found
+    session: Session | None = request.state.session
+    return session
 
 
 def require_session(request: Request) -> Session:
-    """The session of whoever sent a request. Without one, or with a key that only reads, it is refused."""
-    found = signed_in(request)
-    if found is None:
+    """The session that a request was sent in. Without one, or with a key that only reads, it is refused."""
+    session = signed_in(request)
+    if session is None:
         raise Refused(Problem.KEY_NEEDED, "you are not signed in, or your session is over: sign in again")
-    if not found.manages:
+    if not session.manages:
         raise Refused(Problem.KEY_INSUFFICIENT, "you are signed in with a key that only reads")
-    return found
+    return session
 
 
 def begin_session(request: Request, response: Response, access_key: str, stored: StoredKey) -> None:
     """Let the response sign the owner of a key in. Every session is new, whatever cookie the request has."""
-    response.set_cookie(
-        cookie_name(request),
-        new_cookie(access_key, stored, int(_service(request).clock()) + SECONDS),
-        max_age=SECONDS,
-        path="/",
-        secure=_is_secure(request) or _is_from_tls(request),
-        httponly=True,
-        samesite="strict",
-    )
+    cookie = new_cookie(access_key, stored, int(_service(request).clock()) + SESSION_SECONDS)
+    response.set_cookie(cookie_name(request), cookie, max_age=SESSION_SECONDS, **_cookie_settings(request))
 
 
 def end_session(request: Request, response: Response) -> None:
     """Let the response sign its reader out."""
-    response.delete_cookie(
-        cookie_name(request),
-        path="/",
-        secure=_is_secure(request) or _is_from_tls(request),
-        httponly=True,
-        samesite="strict",
-    )
+    response.delete_cookie(cookie_name(request), **_cookie_settings(request))
+
+
+def _cookie_settings(request: Request) -> dict[str, Any]:
+    secure = _is_secure(request) or _is_from_tls(request)
+    return {"path": "/", "secure": secure, "httponly": True, "samesite": "strict"}
 
 
 def cookie_name(request: Request) -> str:
@@ -125,5 +218,5 @@ def _is_from_tls(request: Request) -> bool:
 
 
 def _service(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service

@@ -9,10 +9,10 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
-from untrackable.collector.dashboard import outdated_jobs
+from untrackable.collector.dashboard import heavy_work
 from untrackable.errors import UntrackableError
-from untrackable.serving.error_location import error_location
-from untrackable.serving.repeated_lines import RepeatedLines
+from untrackable.serving.problems import error_location
+from untrackable.serving.server import RepeatedLines
 
 _NICE = 15
 _log = logging.getLogger("untrackable.collector")
@@ -24,14 +24,14 @@ def main() -> None:
         os.nice(_NICE)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # Nothing else may write between the answers.
-    written = logging.StreamHandler()
-    written.addFilter(RepeatedLines())
-    logging.basicConfig(handlers=[written], format="%(levelname)s: %(message)s", level=logging.WARNING)
+    log = logging.StreamHandler()
+    log.addFilter(RepeatedLines())
+    logging.basicConfig(handlers=[log], format="%(levelname)s: %(message)s", level=logging.WARNING)
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
         number, job, arguments = jobs.get()
-        outdated_jobs.begin(number)
+        heavy_work.begin(number)
         pickle.dump(done(job, arguments), answers)
         answers.flush()
 
@@ -42,7 +42,7 @@ def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
         while True:
             number, job, arguments = pickle.load(asked)  # noqa: S301 (from the process that started this one)
             if job is None:
-                outdated_jobs.stop(number)
+                heavy_work.stop(number)
             else:
                 jobs.put((number, job, arguments))
     except EOFError:
@@ -55,7 +55,7 @@ def done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         return True, job(*arguments)
     except (ValueError, UntrackableError) as error:  # Their texts are for people.
         return False, str(error)
-    except outdated_jobs.Outdated:
+    except heavy_work.Outdated:
         return False, None
     except Exception as error:
         _log.error("A page's computation failed because of a fault: %s", error_location(error))

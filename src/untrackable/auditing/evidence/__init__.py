@@ -1,1 +1,0 @@
-"""Evidence from reports alone, recorded in files or sent by black boxes. Nothing is assumed about the mechanism."""

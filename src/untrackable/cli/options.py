@@ -1,0 +1,516 @@
+"""The options that several commands share, and the texts that people type for them.
+
+Answers (`--category`, `--buckets`, …), numbers (1e6 and 1,000,000 are the same), times, rounds, mechanisms and
+engines; the files of a result; and how commands show a campaign.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from untrackable import strict_json
+from untrackable.checks import MOST_ROUNDS
+from untrackable.cli.terminal import (
+    PICTURES,
+    TABLES,
+    NewFile,
+    echo,
+    print_json,
+    print_view,
+    read_encoding,
+    readable,
+    write_page,
+)
+from untrackable.planning.goal_fields import GOALS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from untrackable.accounting.check import Verdict
+    from untrackable.display.view import Chart, View
+    from untrackable.encodings.encoding import Encoding
+    from untrackable.protocol.campaign import Campaign
+
+GIVEN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+PROBABILITY = click.FloatRange(0, 1)
+POSITIVE = click.IntRange(min=1)
+HELD_REPORTS = click.IntRange(2, MOST_ROUNDS)
+SEED = click.IntRange(min=0)
+ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+NO_ANSWERS = (
+    "give the possible answers with one of --category, --choice, --categories FILE, --buckets and --encoding JSON"
+)
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def several(*options: Decorator) -> Decorator:
+    """Add several options to a command, in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def was_given(name: str) -> bool:
+    """Whether somebody gave this option of the command that runs."""
+    return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
+def encoding_of(
+    categories: tuple[str, ...], choices: tuple[str, ...], listed: Path | None, given: str | None
+) -> Encoding | None:
+    """The encoding that the options give, if any."""
+    from untrackable.encodings.encoding import Categories, Choices
+
+    if sum((bool(categories), bool(choices), listed is not None, given is not None)) > 1:
+        raise ValueError(NO_ANSWERS)
+    if choices:
+        return Choices(names=choices)
+    if listed is not None:
+        with readable(listed):
+            return Categories(names=strict_json.small_text(listed).splitlines())
+    encoding: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
+    return encoding
+
+
+BUCKET_OPTIONS = ("buckets", "below", "above")
+"""The names of the options."""
+_OUTSIDE = click.Choice(["error", "clamp", "separate"])
+
+
+def bucket_options(encoding: str) -> Decorator:
+    """Add the options to a command. Its argument of this name is then the encoding that they describe, as JSON."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(*args: Any, buckets: str | None, below: str | None, above: str | None, **options: Any) -> Any:
+            if buckets is None and (below or above):
+                raise click.UsageError("--below and --above need --buckets")
+            if buckets is not None:
+                if options[encoding] is not None:
+                    raise click.UsageError("give one of --buckets and --encoding")
+                options[encoding] = _as_json(buckets, below or "error", above or "error")
+            return command(*args, **options)
+
+        return several(
+            click.option("--buckets", metavar="RANGES", help="Numbers: 50ms:20s:14:log, or all edges."),
+            click.option("--below", type=_OUTSIDE, metavar="HOW", help="Smaller ones: error, clamp, separate."),
+            click.option("--above", type=_OUTSIDE, metavar="HOW", help="Larger numbers, in the same way."),
+        )(run)
+
+    return add
+
+
+def _as_json(text: str, below: Any, above: Any) -> str:
+    from untrackable.encodings.numbers import buckets_from_text
+
+    try:
+        return strict_json.write(buckets_from_text(text, below=below, above=above).to_json())
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--buckets") from None
+
+
+def engine_options(*names: str) -> Decorator:
+    """Add both options to a command that works on these engines, as its arguments `engine` and `master`."""
+    help = f"{', '.join(names[:-1])} or {names[-1]}."
+    return several(
+        click.option("--engine", type=click.Choice(names), metavar="NAME", default="local", help=help),
+        click.option("--master", metavar="URL", show_default="local[*]", help="The Spark cluster."),
+    )
+
+
+@contextmanager
+def spark_session(engine: str, master: str | None) -> Iterator[SparkSession | None]:
+    """A Spark session while the command runs; None for other engines."""
+    if engine != "spark":
+        if master is not None:
+            raise click.UsageError("--master needs --engine spark")
+        yield None
+        return
+    from untrackable.extras import require
+
+    require("spark")
+    from pyspark.sql import SparkSession
+
+    address = master or "local[*]"
+    session = SparkSession.builder.master(address).appName("untrackable")
+    settings = {"spark.log.level": "OFF", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    if address.startswith("local"):
+        # Nobody else is served, and workers need the same packages as this process.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    for name, value in settings.items():
+        session = session.config(name, value)
+    try:
+        running = session.getOrCreate()
+    except Exception as error:  # Java may be missing or too old, or nobody may answer at this address.
+        why = " ".join(str(error).split())[:200]
+        raise click.ClickException(f"Spark does not start (it needs Java 17 or newer): {why}") from None
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_FILES = {
+    "plot": (NewFile(*PICTURES, extra="plots"), "Write a picture: .svg, .pdf or .png."),
+    "export": (NewFile(*TABLES), "Write a table: .csv, .parquet, .arrow or .json."),
+    "html": (NewFile(extra="plots"), "Write a page with charts."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOutput:
+    """Where a result goes, as the options say."""
+
+    as_json: bool
+    export: Path | None = None
+    plot: Path | None = None
+    html: Path | None = None
+
+    def give(
+        self,
+        view: View,
+        *,
+        words: Callable[[], object] | None = None,
+        charts: Callable[[], Sequence[Chart]] | None = None,
+        page: Callable[[], str] | None = None,
+    ) -> None:
+        """Write the files that were asked for, and print the view of the result as JSON, or in `words` if given.
+
+        A file that cannot be written is an error after the result was shown, so that no work is lost.
+        """
+        from untrackable.display.view import write_columns
+        from untrackable.errors import ReportFileError
+
+        ways: dict[str, Callable[[Path], object]] = {
+            "export": lambda path: write_columns(path, view.data(), view.about)
+        }
+        if charts is not None:
+            ways["plot"] = lambda path: _write_picture(path, charts())
+        if page is not None:
+            ways["html"] = lambda path: write_page(path, page())
+        written, problems = [], []
+        for name, write in ways.items():
+            path: Path | None = getattr(self, name)
+            if path is None:
+                continue
+            try:
+                write(path)
+            except OSError as error:
+                problems.append(f"cannot write {path}: {error.strerror or error}")
+            except (ReportFileError, click.ClickException) as error:
+                problems.append(str(error))
+            else:
+                written.append(path)
+        if self.as_json:
+            print_json(view.to_json())
+        else:
+            if words is None:
+                print_view(view)
+            else:
+                words()
+            for path in written:
+                echo(f"wrote {path}")
+        if problems:
+            raise click.ClickException("; ".join(problems))
+
+
+def _write_picture(path: Path, charts: Sequence[Chart]) -> None:
+    from untrackable.display.picture import Picture
+
+    Picture.of(charts).save(path, force=True)
+
+
+def result_options(*files: Literal["export", "plot", "html"]) -> Decorator:
+    """Add --json and the options for these files. The command gets them as its argument `output`."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(*args: Any, as_json: bool, **options: Any) -> Any:
+            paths = {name: options.pop(name) for name in files}
+            return command(*args, output=ResultOutput(as_json=as_json, **paths), **options)
+
+        options = [
+            click.option(f"--{name}", type=kind, metavar="FILE", help=help)
+            for name, (kind, help) in reversed(_FILES.items())
+            if name in files
+        ]
+        return several(*options, JSON)(run)
+
+    return add
+
+
+ready_option = click.option(
+    "--ready",
+    type=click.Choice(["active-days", "retention", "people"]),
+    metavar="NAME",
+    help="active-days, retention or people: see above.",
+)
+
+
+def ready_question(
+    question: str | None, ready: str | None, encoding: Encoding | None
+) -> tuple[str, Encoding | None]:
+    """The question and its encoding. A ready question has both, but may be put in other words."""
+    if ready is None:
+        if question is None:
+            raise ValueError("give --question, or a question that is --ready")
+        return question, encoding
+    if encoding is not None:
+        raise ValueError(f"--ready {ready} has its own answers; leave out --category, --categories and --encoding")
+    from untrackable.encodings.days_of_use import READY_QUESTIONS
+
+    answer = READY_QUESTIONS[ready]
+    return question or answer.question, answer.encoding
+
+
+PRESET = click.option("--preset", metavar="NAME", help="Use published parameters instead of your own.")
+
+
+def mechanism_options(help: str) -> Decorator:
+    """Add both options. The command gets `mechanism`, a function that makes it; None if it is not given."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(*args: Any, mechanism: str | None, preset: str | None, **options: Any) -> Any:
+            if mechanism is None:
+                if preset:
+                    raise click.UsageError("--preset needs --mechanism")
+                return command(*args, mechanism=None, **options)
+            words = words_of(mechanism)
+            return command(*args, mechanism=lambda: _made(words, preset), **options)
+
+        return several(click.option("--mechanism", metavar="WORDS", help=help), PRESET)(run)
+
+    return add
+
+
+def words_of(text: str) -> list[str]:
+    """The name and the parameters in the text of an option. JSON is one word."""
+    if text.lstrip().startswith("{"):
+        return [text]
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--mechanism") from None
+    if not words:
+        raise click.BadParameter("must be a mechanism, such as 'deck bits=4'", param_hint="--mechanism")
+    return words
+
+
+def _made(words: list[str], preset: str | None) -> Any:
+    from untrackable.cli.mechanism_argument import resolve
+
+    return resolve(words[0], words[1:], preset)
+
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+"""The seconds of each unit of time."""
+
+
+def when(second: float) -> str:
+    """A time for people to read, to the minute, or to the second if it is not a full minute."""
+    try:
+        moment = datetime.datetime.fromtimestamp(second, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{second:.0f} seconds after 1970"
+    return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
+
+
+def show_campaign(asked: Campaign, as_json: bool, verified: dict[str, Any] | None = None, **further: Any) -> None:
+    """Print a campaign, with what its verification found if that is known; `further` is added to its JSON."""
+    if as_json:
+        print_json({"id": asked.id, "campaign": asked.to_json(), **further})
+        return
+    from untrackable.display.campaign import guarantee_words
+
+    length = asked.round_seconds // asked.looks
+    unit = next(name for name, size in reversed(UNITS.items()) if length % size == 0)
+    many = f"{asked.rounds} round{'s' * (asked.rounds > 1)}" if asked.rounds else "rounds without end"
+    echo(f"campaign {asked.id}")
+    echo(f"  question   {asked.question}")
+    echo(f"  answers    {asked.encoding.describe()}")
+    looks = f"{asked.looks} looks of " if asked.looks > 1 else ""
+    echo(f"  rounds     {many} of {looks}{length // UNITS[unit]}{unit}, the first from {when(asked.first_round)}")
+    echo(f"  mechanism  {asked.mechanism!r}")
+    title = "declares"
+    for sentence in guarantee_words(asked, strict_json.write(verified or {})):
+        echo(f"  {title:<10} {sentence}")
+        title = ""
+    if asked.gateway is not None:
+        keys = len(asked.gateway.keys)
+        echo(f"  relay      Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway.")
+
+
+def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
+    """What the verification of a campaign found, beside what is declared."""
+    declared, crowd = asked.guarantee, asked.guarantee.crowd
+    if asked.turns is not None:
+        lines = [
+            f"eps of everything that a person ever sends: {verdict.eps}, declared {declared.eps:g}",
+            "delta: 0 (exact), because a person sends one report, or as many as wipes are allowed for",
+            "recognised by an observer of two places among N people: at most 2/N (upper), if nothing else is known "
+            "of a person and no storage is wiped",
+        ]
+    else:
+        together = "" if crowd is None else " if relay and collector work together"
+        lines = [
+            f"delta at eps = {declared.eps:g}{together}: {verdict.delta}, declared {declared.delta:g}",
+            f"tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
+            f"declared {declared.tracking_delta:g}",
+            "recognised by attendance: people answer every round, so an observer of two places who waits long "
+            "enough recognises them",
+        ]
+    if crowd is not None:
+        lines.append(
+            f"delta at eps = {crowd.eps:g} for the collector alone, which does not know who sent which of "
+            f"{crowd.reports:,} reports a round: {verdict.crowd}, declared {crowd.delta:g}"
+        )
+    if crowd is not None and verdict.crowd_throughout is not None:
+        lines.append(
+            f"eps at delta = {crowd.delta:g} for people who are active in all rounds: {verdict.crowd_throughout}"
+        )
+    return lines
+
+
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+
+
+def exact_number(text: str) -> Fraction:
+    """The number that a text is, with or without commas between thousands; ValueError if it is none."""
+    plain = text.strip().replace("_", "")
+    if _GROUPED.fullmatch(plain):
+        plain = plain.replace(",", "")
+    if not _NUMBER.fullmatch(plain):
+        raise ValueError(f"{text!r} is not a number such as 100000, 1e6 or 1,000,000")
+    return Fraction(plain)
+
+
+class Count(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, at least `low` if that is given."""
+
+    name = "NUMBER"
+
+    def __init__(self, low: int | None = None) -> None:
+        self._low = low
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Check it."""
+        try:
+            number = Fraction(value) if isinstance(value, int) else exact_number(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if number.denominator != 1:
+            self.fail(f"{value!r} is not a whole number", param, ctx)
+        if self._low is not None and number < self._low:
+            self.fail(f"{int(number):,} is too small: at least {self._low:,}", param, ctx)
+        return int(number)
+
+
+class Amount(click.ParamType):  # type: ignore[type-arg]
+    """Any number."""
+
+    name = "NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Check it."""
+        try:
+            return float(value) if isinstance(value, (int, float)) else float(exact_number(str(value)))
+        except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
+
+
+_KINDS = {"whole": Count(), "eps": Amount(), "probability": Amount()}
+
+
+def goal_option(name: str, **others: Any) -> Decorator:
+    """Add the option for a goal of a plan. `others` are settings of the option that differ for this command."""
+    field = GOALS[name]
+    settings: dict[str, Any] = {"default": field.default, "help": field.help, "metavar": field.metavar}
+    if field.kind in ("yes", "no"):
+        settings |= {"is_flag": True, "flag_value": field.kind == "yes"}
+    else:
+        kind = click.Choice(field.words) if field.words else _KINDS.get(field.kind, click.STRING)
+        settings |= {"type": kind, "show_default": field.shown or (field.default is not None and not field.words)}
+    return click.option(field.option, name, **{**settings, **others})
+
+
+def option_of(name: str) -> str:
+    """The option for a goal, or for another argument of a command."""
+    return GOALS[name].option if name in GOALS else f"--{name.replace('_', '-')}"
+
+
+def goal_options(*names: str) -> Decorator:
+    """Add the options for several goals, in this order."""
+    return several(*map(goal_option, names))
+
+
+_MOST = 1 << 20
+
+
+# Elsewhere, --rounds is the number of rounds, so this option has another name.
+round_options = several(
+    click.option("--only-rounds", "rounds", metavar="1-7,9", help="Use the reports of these rounds."),
+    click.option("--assume-round", type=POSITIVE, metavar="N", help="The round, if the file does not say."),
+)
+"""Two options. A command gets them as `rounds` (text, for `round_numbers`) and `assume_round`."""
+
+
+def round_numbers(text: str | None) -> list[int] | None:
+    """The rounds that `1-7,9` selects; None, which is all rounds, if the option is not given."""
+    if text is None:
+        return None
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"rounds must be written 1-7,9, got {text!r}")
+        start, stop = int(first), int(last) if dash else int(first)
+        if stop - start >= _MOST:
+            raise ValueError(f"rounds must be fewer than a million, got {text!r}")
+        numbers += range(start, stop + 1)
+    return numbers
+
+
+def round_length(given: str, name: str = "--every") -> int:
+    """The seconds that 90s, 15m, 6h, 1d or 1w stand for."""
+    parts = re.fullmatch(r"(\d{1,9})([smhdw])", given)
+    if not parts:
+        raise ValueError(f"{name} must be a whole number and a unit: 90s, 15m, 6h, 1d or 1w")
+    return int(parts[1]) * UNITS[parts[2]]
+
+
+def first_moment(given: str | None, name: str = "--first") -> int:
+    """The second since 1970 at which the first round begins: the next midnight, unless a date is given."""
+    if given is None:
+        return (int(time.time()) // 86400 + 1) * 86400
+    try:
+        moment = datetime.datetime.fromisoformat(given)
+    except ValueError:
+        raise ValueError(f"{name} must be a date such as 2027-01-31, or with a time, 2027-01-31T12:00") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp())

@@ -1,0 +1,259 @@
+"""The collector as a Starlette application, made from a store, a clock and settings, and its server.
+
+Every process makes an application of its own on the same store.
+"""
+
+import asyncio
+import functools
+import gc
+import logging
+import os
+import re
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import IntegerConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from untrackable import strict_json
+from untrackable.collector import browser, problems
+from untrackable.collector.api import ADDRESS as ESTIMATE_METRICS
+from untrackable.collector.api import NO_STORE, EstimateMetrics, ManagementApi, PublicApi
+from untrackable.collector.dashboard.heavy_work import HeavyWork
+from untrackable.collector.dashboard.pages import dashboard_routes
+from untrackable.collector.dashboard.rendering import error_page, wants_page
+from untrackable.collector.metrics import Metrics, SharedCounters
+from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.service import Service
+from untrackable.collector.settings import Settings, open_store
+from untrackable.collector.store import Store
+from untrackable.collector.uploads import GATEWAY, REPORTS, Disconnected, LimitedProtocol, ReportUpload
+from untrackable.errors import StoreUnavailable
+from untrackable.serving import server
+from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem
+
+if TYPE_CHECKING:
+    from untrackable.collector.gateway import Gateway
+
+_log = logging.getLogger("untrackable.collector")
+
+
+_SHARED = re.compile("/campaigns/[^/]+(/guarantee|/reports|/rounds|(/rounds/[0-9]+)?/estimate)?")
+"""The addresses for pages of other origins: campaigns, their reports and their estimates."""
+
+
+class CrossOrigin(BrowserAccess):
+    """Lets web pages of these origins send reports and read what is public. They have no other access."""
+
+    def __init__(self, app: ASGIApp, origins: Collection[str], refusal: Callable[[Exception], Response]) -> None:
+        refused = Refused(Problem.MALFORMED_REQUEST, "pages of this origin may not send this request")
+        super().__init__(
+            app, addresses=_SHARED, origins=origins, methods=["GET", "POST"], refused=lambda: refusal(refused)
+        )
+
+
+def document(settings: Settings) -> dict[str, Any]:
+    """The document of a collector with these settings, which choose how large a body may be."""
+    text = resources.files("untrackable.collector").joinpath("openapi.json").read_text(encoding="utf-8")
+    described: dict[str, Any] = strict_json.parse(text)
+    for path in ("/campaigns/{campaign}/reports", "/.well-known/ohttp-gateway"):
+        (body,) = described["paths"][path]["post"]["requestBody"]["content"].values()
+        body["schema"]["maxLength"] = settings.largest_body
+    return described
+
+
+class _RoundConvertor(IntegerConvertor):
+    """A number of at most ten digits in an address. Python refuses to convert thousands of digits."""
+
+    regex = "[0-9]{1,10}"
+
+
+register_url_convertor("round", _RoundConvertor())
+
+
+def create_app(
+    store: Store,
+    *,
+    clock: Callable[[], float] = time.time,
+    settings: Settings | None = None,
+    metrics: Metrics | None = None,
+    give_up: Callable[[], None] | None = None,
+) -> Starlette:
+    """Make the application. It closes the store when it ends.
+
+    If accepted reports cannot be stored within `settings.ending_seconds` at the end, `give_up` is called.
+    """
+    service = Service(store, clock, settings or Settings(), metrics)
+    gateway = _gateway(service)
+    upload = ReportUpload(service, None if gateway is None else gateway.store)
+    public, management = PublicApi(service), ManagementApi(service)
+    work, audits = HeavyWork(), HeavyWork()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        running = service.running()
+        await running.__aenter__()
+        try:
+            yield
+        finally:
+            for process in (work, audits):
+                await run_in_threadpool(process.stop)
+            ending = asyncio.create_task(_end(running))
+            if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
+                _log.error(
+                    "The collector ends without storing %d reports. None of them was acknowledged.",
+                    service.writer.unstored(),
+                )
+                if give_up is not None:
+                    give_up()
+            await ending
+
+    def openapi(request: Request) -> Response:
+
+        return JSONResponse(document(service.settings), headers=NO_STORE)
+
+    one = "/campaigns/{campaign}"
+    routes = [
+        Route(f"{one}/reports", upload, methods=["POST"]),
+        Route(GATEWAY, gateway or _no_gateway, methods=["GET", "POST"]),
+        Route("/campaigns", public.campaigns, methods=["GET"]),
+        Route("/campaigns", management.create, methods=["POST"]),
+        Route(one, public.campaign, methods=["GET"]),
+        Route(f"{one}/guarantee", public.guarantee, methods=["GET"]),
+        Route(f"{one}/published", management.publish, methods=["PUT"]),
+        Route(f"{one}/published", management.unpublish, methods=["DELETE"]),
+        Route(f"{one}/end", management.end, methods=["POST"]),
+        Route(f"{one}/estimate", public.pooled_estimate, methods=["GET"]),
+        Route(f"{one}/rounds", public.rounds, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/estimate", public.round_estimate, methods=["GET"]),
+        Route(f"{one}/rounds/{{round:round}}/close", management.close, methods=["POST"]),
+        Route("/healthz", public.health, methods=["GET"]),
+        Route("/ready", public.ready, methods=["GET"]),
+        Route("/metrics", public.metrics, methods=["GET"]),
+        Route(ESTIMATE_METRICS, EstimateMetrics(service).show, methods=["GET"]),
+        Route("/openapi.json", openapi, methods=["GET"]),
+        Route("/client/{name}", browser.serve, methods=["GET"]),
+        *dashboard_routes(service, work, audits),
+    ]
+
+    def refusal(error: Exception, scope: Scope | None = None) -> Response:
+        problem, detail = _problem(error)
+        service.metrics.count_problem(problem)
+        respond = error_page if scope is not None and wants_page(scope) else problems.response
+        answer = respond(problem, detail, retry_after=service.settings.retry_after)
+        if isinstance(error, HTTPException):
+            answer.headers.update(error.headers or {})
+        return answer
+
+    def refused(request: Request, error: Exception) -> Response:
+        return refusal(error, request.scope)
+
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(_Guard, upload=upload, refusal=refusal),
+            Middleware(CrossOrigin, origins=service.settings.origins, refusal=refusal),
+        ],
+        exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
+    )
+    app.router.redirect_slashes = False
+    app.state.service, app.state.upload = service, upload
+    return app
+
+
+def _gateway(service: Service) -> "Gateway | None":
+    """What opens sealed reports, if this collector has keys for them."""
+    if service.settings.gateway_keys is None:
+        return None
+    from untrackable.collector.gateway import Gateway, WatchedKeys
+
+    return Gateway(service, WatchedKeys(service.settings.gateway_keys))
+
+
+def _no_gateway(request: Request) -> Response:
+    raise Refused(Problem.NOT_FOUND, "this collector takes no sealed reports")
+
+
+async def _end(running: AbstractAsyncContextManager[None]) -> None:
+    await running.__aexit__(None, None, None)
+
+
+def _problem(error: Exception) -> tuple[Problem, str]:
+    if isinstance(error, Refused):
+        return error.problem, error.detail
+    if isinstance(error, StoreUnavailable):
+        return Problem.STORE_UNAVAILABLE, "the store is not available now"
+    return common_problem(Problem, error, "collector")
+
+
+class _Guard(ErrorGuard):
+    """Answers reports right here, without the layers that only other requests need.
+
+    Nearly all requests are reports. Those from web pages go through the layers, which add the headers that
+    browsers want.
+    """
+
+    log = _log
+    ending = Refused(Problem.BUSY, "the collector is shutting down; it stored nothing of this request")
+    expected = (Refused, StoreUnavailable)
+    disconnected = Disconnected
+
+    def __init__(self, app: ASGIApp, upload: ASGIApp, refusal: Callable[[Exception, Scope], Response]) -> None:
+        super().__init__(app, refusal)
+        self._upload = upload
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        post = scope["type"] == "http" and scope["method"] == "POST"
+        match = REPORTS.fullmatch(scope["path"]) if post else None
+        if match is not None and all(name != b"origin" for name, _ in scope["headers"]):
+            scope["path_params"] = {"campaign": match[1]}
+            await self.guarded(self._upload, scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+_SWITCH_SECONDS = 0.0003
+"""After this time a busy event loop lets the writer's thread run. With the usual 0.005, commits would be late."""
+
+
+def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
+    """Serve until the process is told to end. Several processes share the socket, and each has its own writer."""
+    counts = SharedCounters() if workers > 1 else None
+    factory = functools.partial(application, store, settings, counts)
+    server.run(factory, bound, http=LimitedProtocol, workers=workers)
+
+
+def application(store: str, settings: Settings, counts: SharedCounters | None = None) -> Starlette:
+    """Make the application of one process."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    settings = replace(settings, connections=server.affordable_connections(settings.connections))
+    metrics = Metrics(counts)
+    LimitedProtocol.settings, LimitedProtocol.metrics = settings, metrics
+    server.end_with_parent()
+    app = create_app(
+        open_store(store, check=False), clock=time.time, settings=settings, metrics=metrics, give_up=_give_up
+    )
+    LimitedProtocol.upload = app.state.upload
+    gc.collect()
+    gc.freeze()  # What is there now stays. Looking through it again and again would take a tenth of the time.
+    return app
+
+
+def _give_up() -> None:
+    """End the process at once, even if a thread hangs."""
+    logging.shutdown()
+    os._exit(server.GAVE_UP)

@@ -1,0 +1,1028 @@
+"""An audit: its verdict in words, a table in which every number says how certain it is, its view and its charts.
+
+A campaign in which each person has one turn is audited by theory alone, and has words of its own. A dashboard also
+says whether a campaign could be used to follow somebody, beside RAPPOR at the same privacy.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from untrackable.auditing.attacks import PEOPLE, Followed
+from untrackable.auditing.audit import FEWER, OFTEN, SELDOM, Apart, Audit, InCrowd, TurnsAudit
+from untrackable.brackets import Bracket, at_most
+from untrackable.display.campaign import share
+from untrackable.display.charts import (
+    AMBER,
+    BLUE,
+    COLOURS,
+    HEIGHT,
+    NEUTRAL,
+    RED,
+    WHISKER,
+    Key,
+    Series,
+    alt,
+    bars,
+    few_ticks,
+    line_series,
+    log_ticks,
+    named_rows,
+    points,
+    rows_beside,
+    rows_height,
+    share_axis,
+    span,
+    told_beside,
+)
+from untrackable.display.numbers import (
+    all_of,
+    as_dict,
+    cell,
+    known_ends,
+    lower,
+    number,
+    percent,
+    range_words,
+    said,
+    shown,
+    upper,
+)
+from untrackable.display.view import Chart, Columns, Table, View, floats, make_charts, make_view, texts
+from untrackable.theory.accuracy import Matched
+
+DOES_NOT_APPLY = "does not apply"
+"""Instead of an eps where a crowd does not hide reports."""
+
+
+def crowd_cell(found: InCrowd) -> str:
+    """The eps in the crowd; or that it does not apply, because reports can be linked, or is not known."""
+    if found.eps is not None:
+        return cell(found.eps)
+    return DOES_NOT_APPLY if "linked" in found.why else "not computed"
+
+
+def both_ends(eps: Bracket) -> str:
+    """Both ends: the bound for whatever others hold, and what an example of their values shows."""
+    ends = f"at most {upper(eps.upper)} (upper"
+    return f"{ends}; at least {lower(eps.lower)}, lower)" if eps.lower > 0 else f"{ends})"
+
+
+class Line(NamedTuple):
+    """One row of the table: its heading, what it is, the number, its certainty, and what it means.
+
+    `estimate` is a sampled number. `lower` and `upper` are the ends that are known, or those of its interval.
+    """
+
+    heading: str
+    what: str
+    number: str
+    certainty: str
+    meaning: str
+    estimate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+    @staticmethod
+    def of(heading: str, what: str, bracket: Bracket, meaning: str) -> "Line":
+        """A number that is known as a bracket."""
+        return Line(heading, what, *shown(bracket), meaning, None, *known_ends(bracket))
+
+    @staticmethod
+    def at_most(heading: str, what: str, bound: float, meaning: str) -> "Line":
+        """An upper bound."""
+        return Line(heading, what, upper(bound), "upper", meaning, upper=bound)
+
+    @staticmethod
+    def exactly(heading: str, what: str, value: float, meaning: str) -> "Line":
+        """A number that is known exactly."""
+        return Line(heading, what, number(value), "exact", meaning, lower=value, upper=value)
+
+    @staticmethod
+    def measured(heading: str, what: str, matched: Matched, meaning: str) -> "Line":
+        """A number that was sampled, with its interval."""
+        ends = matched.sampled, matched.lower, matched.upper
+        return Line(heading, what, sampled(matched), "sampled", meaning, *ends)
+
+
+def sampled(matched: Matched) -> str:
+    """A sampled share with its interval."""
+    return f"{number(matched.sampled)} ({lower(matched.lower)} to {upper(matched.upper)})"
+
+
+def turns_title(audit: TurnsAudit) -> str:
+    """What was found, in one line."""
+    return f"one turn in {audit.turns.rounds:,} rounds; recognised among {audit.crowd:,}: {_most(audit)}"
+
+
+def turns_verdict(audit: TurnsAudit) -> list[str]:
+    """The answer in a few sentences, the most important first."""
+    return [
+        _linked(audit),
+        _recognised(audit),
+        _conditions(audit),
+        _excluded(audit),
+        *_several(audit),
+        *_turns_privacy(audit),
+    ]
+
+
+def _linked(audit: TurnsAudit) -> str:
+    turns = audit.turns
+    often = "once" if turns.share == 1 else f"once with probability {turns.share}, and else never"
+    told = (
+        f"Each person answers {often}, in one of {turns.rounds:,} rounds that their device draws in secret. Nobody "
+        "sends two reports, so there is nothing to link (exact)."
+    )
+    if not turns.wipes:
+        return told
+    return (
+        f"{told} A device whose storage is wiped forgets this and draws again. The campaign is planned for up to "
+        f"{turns.wipes + 1} answers of a person; what is said about recognition is for storage that is not wiped."
+    )
+
+
+def _recognised(audit: TurnsAudit) -> str:
+    return (
+        f"An observer of two places recognises a person among {audit.crowd:,} with probability {_most(audit)}, "
+        "however people move and however long they stay. If everybody is matched at once, at most 2 matches are "
+        "expected to be right, of all people (upper)."
+    )
+
+
+def _most(audit: TurnsAudit) -> str:
+    return f"at most {upper(audit.recognised_upper)} (upper; a guess: {number(1 / audit.crowd)})"
+
+
+def _conditions(audit: TurnsAudit) -> str:
+    return (
+        "This is for an observer to whom all of them are alike. One who knows that a person is at the second place "
+        f"in {100 * OFTEN:g} % of the rounds and everybody else in {100 * SELDOM:g} % reaches at most "
+        f"{upper(audit.habits_upper)}. One who knows that only one in {FEWER} could have been there reaches at "
+        f"most {upper(audit.whereabouts_upper)}. One who reads the reports and knows the person's answer, and "
+        f"nobody else's, reaches at most {upper(audit.answer_upper)} (all upper)."
+    )
+
+
+def _excluded(audit: TurnsAudit) -> str:
+    return (
+        "Somebody who was seen at one place is nobody who was seen at the other. With half of the rounds at each "
+        f"place, this tells one person from two with advantage {said(audit.exclusion)}. It excludes people and "
+        "does not find them."
+    )
+
+
+def _several(audit: TurnsAudit) -> Iterable[str]:
+    told = [f"{lower(found)} after {count}" for count, found in audit.several_lower.items()]
+    yield (
+        "Several campaigns, one after the other, exclude more people each time. The strongest attack found "
+        f"recognises a person with probability {', '.join(told)} (lower). An upper bound is claimed for one "
+        "campaign only."
+    )
+
+
+def _turns_privacy(audit: TurnsAudit) -> Iterable[str]:
+    if not audit.eps_upper:
+        yield (
+            "Reports have no content, so there is no answer to protect: everything that a person ever sends has "
+            "eps = 0, with delta = 0 (exact), also if storage is wiped. A report says one thing: that somebody was "
+            "active in its round. That is seen, and no noise hides it."
+        )
+        return
+    yield (
+        f"Everything that a person ever sends keeps the answer private with eps = {upper(audit.eps_upper)}, with "
+        "delta = 0, also if the answer changes (upper)."
+    )
+    yield (
+        "A device whose storage is wiped in every round draws anew each time: then eps is at most "
+        f"{upper(audit.wiped_often_upper)} at delta = {audit.delta:g} (upper). Wiped more often, there is no bound."
+    )
+    found = audit.in_crowd
+    if found.eps is None:
+        yield f"A relay that hides who sends which report would not help more: {found.why}."
+    else:
+        yield (
+            f"If a relay hides who sends which of the {found.people:,} reports of a round, they keep the answer "
+            f"private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
+        )
+
+
+def turns_lines(audit: TurnsAudit) -> list[Line]:
+    """Every number of the audit."""
+    ever, crowd = "Privacy, everything ever sent", f"{audit.crowd:,}"
+    seen = f"Tracking, one turn in {audit.turns.rounds:,} rounds"
+    round_heading = f"One round, {audit.reports:,} reports"
+    habits = f"the person is there in {100 * OFTEN:g} % of the rounds, everybody else in {100 * SELDOM:g} %"
+    found = [
+        Line.at_most(
+            ever, "eps, delta = 0", audit.eps_upper, f"planned for {audit.turns.wipes} wipes of the storage"
+        ),
+        Line.at_most(
+            ever, "eps of one report", audit.eps_report_upper, "largest log-likelihood ratio; holds always"
+        ),
+        Line.at_most(
+            ever, f"eps at delta = {audit.delta:g}", audit.wiped_often_upper, "storage wiped in every round"
+        ),
+        Line.exactly(seen, "advantage by reports", 0.0, "there are no two reports of a person"),
+        Line.of(seen, "advantage by exclusion", audit.exclusion, "it excludes people and does not find them"),
+        Line.at_most(seen, f"recognised among {crowd}", audit.recognised_upper, "however people move"),
+        Line.at_most(seen, "right matches, everybody at once", 2.0, "expected number, of all people"),
+        Line.at_most(seen, "recognised, known habits", audit.habits_upper, habits),
+        Line.at_most(
+            seen, "recognised, known whereabouts", audit.whereabouts_upper, f"one in {FEWER} could be there"
+        ),
+        Line.at_most(seen, "recognised, known answer", audit.answer_upper, "by a reader of the reports"),
+    ]
+    for count, least in audit.several_lower.items():
+        what, meaning = f"recognised after {count} campaigns", "strongest attack found; no upper bound is claimed"
+        found.append(Line(seen, what, lower(least), "lower", meaning, lower=least))
+    what, eps = f"eps in the crowd, delta = {audit.delta:g}", audit.in_crowd.eps
+    if eps is None:
+        found.append(Line(round_heading, what, DOES_NOT_APPLY, "", audit.in_crowd.why))
+    else:
+        found.append(Line.of(round_heading, what, eps, "if nobody knows who sent which report"))
+    accuracy = audit.accuracy
+    surely = f"{100 * (1 - accuracy.beta):g} %, one value; of those who were active"
+    found.append(Line.at_most(round_heading, "error radius", accuracy.radius, surely))
+    noise = f"of the noise, {accuracy.given}"
+    found.append(Line.exactly(round_heading, "standard error", accuracy.standard_error, noise))
+    return found
+
+
+_CERTAIN = 0.99
+"""From this probability of being recognised by attendance on, people are said to be given away."""
+
+CAPTIONS = {
+    "recognised": (
+        "Picked out of a crowd",
+        "How often an observer who knows a person's reports from one place picks that person out of a crowd by "
+        "what reports from another place say. The line is a proved limit for anyone who matches this person alone. "
+        "The diamond is an attack that was carried out, with its interval (sampled).",
+    ),
+    "attended": (
+        "Picked out by attendance alone",
+        "The same without reading any report, if people answer every round: by the rounds that they answer from "
+        "each place. Nobody answers one round from two places, so one person and two leave different traces.",
+    ),
+    "following": (
+        "Who is followed",
+        "An observer without names matches reports from one place with reports from another, as reports grow. "
+        "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
+        "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
+        "line is a guess. Shares are sampled, with their intervals.",
+    ),
+    "gammas": (
+        "Worst case by number of reports",
+        "No set of reports is more than e^gamma times likelier from one person than from two, or the other way "
+        "round, for the worst split. One line always holds, the other except with probability delta. Infinite "
+        "values are not drawn.",
+    ),
+    "deltas": (
+        "How often gamma does not hold",
+        "delta against gamma for the worst split of all reports: the probability with which an observer may be "
+        "surer than gamma allows. At gamma = 0 it is the advantage.",
+    ),
+    "taus": (
+        "What an observer typically sees",
+        "How likely each τ is: the largest log-likelihood ratio over all splits up to half, for reports of one "
+        "person or of two.",
+    ),
+    "roc": (
+        "The best observer's trade-off",
+        "How often reports of one person are recognised as such, against how often reports of two people are taken "
+        "for one person's. Half of the reports are on each side.",
+    ),
+}
+"""The title and the caption of each chart of an audit."""
+
+FORMULAS = (
+    (
+        "One person or two",
+        "P: reports of one person who holds u. Q: the reports in J come from one person, the others from another, "
+        "and both hold u. Each report has its own round.",
+        "Naor, Vexler, definition of untrackable, with the product measure",
+    ),
+    (
+        "Attendance",
+        "P: one person, who answers every round from one of two places, each half of the time. Q: a different "
+        "person at each place. In one round, just one of the places sees an answer with probability 1 or 1/2. "
+        "Recognised among N after k rounds: at most 2^k/N.",
+        "",
+    ),
+    ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
+    (
+        "delta(gamma)",
+        "max over sets T of P(T) − e^gamma·Q(T), or with P and Q exchanged; advantage = delta(0).",
+        "",
+    ),
+    (
+        "Recognised among M",
+        "min over gamma of delta(gamma) + e^gamma/M: picking one of M is a test with false positive rate 1/M.",
+        "Neyman, Pearson 1933",
+    ),
+    (
+        "τ",
+        "the largest absolute loss over one stream of P and one of Q for each split 1 … ⌊k/2⌋.",
+        "Naor, Vexler, appendix",
+    ),
+    (
+        "In a crowd",
+        "a person's report is of a part that the two values share or of one that they do not, and everybody "
+        "else's law contains the same parts. The observer is granted the part of every report. What is left is how "
+        "many reports are of each part, in both worlds.",
+        "",
+    ),
+    (
+        "Different values",
+        "δ(α) = Σ w(u)·(1 − α·w(u))·δ′(α·(1 − w(u))/(1 − α·w(u))) for values u with probabilities w(u), where "
+        "δ′ is that of one value against another; matched among M: at most δ(α) + α/M for every α.",
+        "",
+    ),
+    ("Error radius", "span·√(ln(2/β)/(2n)).", "Hoeffding 1963"),
+)
+"""Name, formula and source of the numbers in audits and comparisons."""
+
+
+def verdict(audit: Audit | TurnsAudit) -> list[str]:
+    """The answer in a few sentences, the most important first."""
+    if isinstance(audit, TurnsAudit):
+        return turns_verdict(audit)
+    return [
+        _recognition(audit),
+        _attended(audit),
+        *_privacy(audit),
+        *_in_crowd(audit),
+        *_apart(audit),
+        *_change(audit),
+        *_persistence(audit),
+    ]
+
+
+def _recognition(audit: Audit) -> str:
+    half = audit.reports // 2
+    each = f"{half} report{'s' * (half > 1)} from each of two places"
+    who = f"An observer with {each} recognises this person among {audit.crowd:,}"
+    guess = 1 / audit.crowd
+    if audit.recognised.upper <= guess * (1 + 1e-6):
+        return (
+            f"An observer with {each} cannot tell this person from {audit.crowd - 1:,} others with the same value "
+            f"by what the reports say: the chance of picking the right one is 1/{audit.crowd:,}, as for a guess "
+            "(exact)."
+        )
+    limit = upper(audit.recognised.upper)
+    if audit.linked is None or audit.linked.people != audit.crowd:
+        return f"{who} with probability at most {limit} (upper; a guess: {number(guess)})."
+    top = audit.linked.top1
+    beyond = ""
+    if audit.recognised.upper < 0.9995:
+        beyond = f"; an observer who matches this person alone cannot exceed {limit}, upper"
+    return (
+        f"{who} with probability {number(top.sampled)} (sampled; {100 * top.level:g} % interval "
+        f"{lower(top.lower)} to {upper(top.upper)}{beyond})."
+    )
+
+
+def _attended(audit: Audit) -> str:
+    """How well people are recognised by attendance, if they answer every round."""
+    found, often = audit.attended, f"people answer {all_of(audit.rounds, 'rounds')}"
+    if found.alone.lower < _CERTAIN:
+        attack = (
+            "" if found.matched is None else f"; an attack found {number(found.matched.alone.sampled)}, sampled"
+        )
+        return (
+            f"By the rounds alone, a person is picked out of {audit.crowd:,} with probability at most "
+            f"{upper(found.alone.upper)} (upper{attack}; a guess: {number(1 / audit.crowd)}), if {often} from two "
+            "places."
+        )
+    told = f"the rounds seen at two places are enough to pick a person out of {audit.crowd:,}"
+    matched = found.matched
+    attack = (
+        f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} people (sampled)"
+        if matched
+        else ""
+    )
+    told += f"; {attack}" if matched else " (upper)"
+    return f"Attendance gives people away, whatever their reports say: if {often}, {told}."
+
+
+def _privacy(audit: Audit) -> list[str]:
+    if audit.everlasting is None:
+        return []
+    always, any_values = audit.everlasting, audit.everlasting_any
+    if math.isinf(always.gamma.lower):
+        sentences = ["Privacy does not last: enough reports reveal the value."]
+        if audit.lasting is not None:
+            sentences.append(
+                f"The first {audit.rounds} reports together keep the value private with eps = "
+                f"{said(audit.lasting.gamma)} at delta = {audit.delta:g}."
+            )
+        return sentences
+    if math.isinf(always.gamma.upper):
+        return ["How private all reports together are is not known: there is no bound."]
+    sentence = (
+        "All reports ever sent, together, keep a value that never changes private with "
+        f"eps = {said(always.gamma)} at delta = {audit.delta:g}"
+    )
+    if any_values is None:
+        return [sentence + "."]
+    if math.isinf(any_values.gamma.upper):
+        return [sentence + "; for values that change there is no such guarantee."]
+    if any_values.gamma.upper <= always.gamma.upper * (1 + 1e-9):
+        return [sentence + ". The same holds for values that change."]
+    return [f"{sentence}, and values that change with eps = {said(any_values.gamma)}."]
+
+
+def _in_crowd(audit: Audit) -> list[str]:
+    """What a collector learns that does not know who sent which report, because a relay hides it."""
+    found = audit.in_crowd
+    if found is None:
+        return []
+    if found.eps is None:
+        return [f"A relay that hides who sends which report would not help more: {found.why}."]
+    return [
+        f"If a relay hides who sends which of the reports of {found.people:,} people, the first {audit.rounds:,} "
+        f"rounds keep a value private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
+    ]
+
+
+def _apart(audit: Audit) -> list[str]:
+    """How well people with different values are followed."""
+    linked = audit.linked_apart
+    if linked is None:
+        return []
+    bound = linked.top1_bound
+    limit = "" if bound is None else f"; at most {percent(bound.upper, 'up')} is possible, upper"
+    half = linked.reports
+    return [
+        f"People with different values are easier to follow: with {half} report{'s' * (half > 1)} from each of two "
+        f"places, an attack matches {percent(linked.top1.sampled)} of {linked.people:,} people (sampled{limit})."
+    ]
+
+
+def _change(audit: Audit) -> list[str]:
+    if audit.detection_fresh is None:
+        return []
+    fresh = audit.detection_fresh.advantage
+    sentence = f"{audit.reports} reports reveal that a value changed with advantage {said(fresh)}"
+    if audit.detection_same is not None and audit.detection_same.advantage != fresh:
+        sentence += f", and with {said(audit.detection_same.advantage)} if the same client keeps reporting"
+    return [sentence + "; an advantage of 0 is a guess and 1 is certainty."]
+
+
+def _persistence(audit: Audit) -> list[str]:
+    return [f"What stays the same from report to report: {audit.persists}."] if audit.persists else []
+
+
+def lines(audit: Audit | TurnsAudit) -> list[Line]:
+    """Every number of an audit."""
+    if isinstance(audit, TurnsAudit):
+        return turns_lines(audit)
+    delta = f"{audit.delta:g}"
+    found: list[Line] = []
+
+    def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
+        if bracket is not None:
+            found.append(Line.of(heading, what, bracket, meaning))
+
+    def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
+        if answer is not None:
+            add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio; holds always")
+            add(heading, f"{what} at delta = {delta}", answer.gamma, "holds except with probability delta")
+            if advantage:
+                add(
+                    heading,
+                    what.replace("gamma", "advantage"),
+                    answer.advantage,
+                    "the best observer's edge: 0 is a guess, 1 is certainty",
+                )
+
+    k = audit.reports
+    apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
+    apart("Privacy, all reports ever", "eps, changing values", audit.everlasting_any, advantage=False)
+    heading = f"Privacy, {audit.rounds} reports"
+    apart(heading, "eps, fixed value", audit.lasting, advantage=False)
+    apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
+    add(heading, "eps of one report", audit.one_report, "")
+    if audit.in_crowd is not None:
+        found.append(_crowd_line(audit, audit.in_crowd))
+    heading = f"Tracking, {k} reports"
+    apart(heading, "gamma", audit.tracking, advantage=True)
+    apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
+    add(heading, "τ, median", audit.tau_median, "the log-likelihood ratio that an observer typically sees")
+    add(heading, "τ, 90th percentile", audit.tau_90, "")
+    add(
+        heading,
+        f"recognised among {audit.crowd:,}, at most",
+        audit.recognised,
+        "by the best observer, half against half",
+    )
+    found.extend(_attendance(audit))
+    heading = f"Detecting a change, {k} reports"
+    apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
+    apart(heading, "gamma, same client", audit.detection_same, advantage=True)
+    found.extend(_simulated(audit))
+    found.extend(_accuracy(audit))
+    return found
+
+
+def _crowd_line(audit: Audit, found: InCrowd) -> Line:
+    heading = f"Privacy in a crowd of {found.people:,} people, {audit.rounds:,} rounds"
+    what = f"eps at delta = {found.delta:g}"
+    if found.eps is None:
+        return Line(heading, what, DOES_NOT_APPLY, "", found.why)
+    return Line.of(heading, what, found.eps, "if nobody knows who sent which report")
+
+
+def _attendance(audit: Audit) -> Iterable[Line]:
+    found, crowd = audit.attended, f"{audit.crowd:,}"
+    heading = f"Attendance, {audit.rounds:,} rounds"
+    often = "people who answer every round"
+    yield Line.of(heading, f"recognised among {crowd}, at most", found.alone, f"by attendance alone: {often}")
+    yield Line.of(heading, "advantage", found.advantage, "two places, each half of the time, drawn anew each round")
+    if found.with_reports is not None:
+        meaning = "by reports and attendance together"
+        yield Line.of(heading, "recognised, with reports, at most", found.with_reports, meaning)
+    if found.matched is not None:
+        heading = f"Matching {found.matched.people:,} people by attendance, {audit.rounds:,} rounds"
+        limit = f"proved to be at most {upper(found.matched.alone_bound.upper)}"
+        yield Line.measured(heading, "first choice right", found.matched.alone, limit)
+        if found.matched.together is not None:
+            yield Line.measured(heading, "with reports", found.matched.together, "")
+
+
+def _simulated(audit: Audit) -> Iterable[Line]:
+    changed = audit.changed
+    for linked, who in ((audit.linked, "people"), (audit.linked_apart, "people with different values")):
+        if linked is None:
+            continue
+        heading = f"Linking {linked.people:,} {who}, {linked.reports} + {linked.reports} reports"
+        shares = [
+            ("first choice right", linked.top1, linked.top1_bound),
+            ("right among first five", linked.top5, linked.top5_bound),
+            ("all matched at once", linked.assignment, None),
+            ("area under the curve", linked.auc, linked.auc_bound),
+        ]
+        for what, matched, bound in shares:
+            if matched is not None:
+                limit = "" if bound is None else f"proved to be at most {upper(bound.upper)}"
+                yield Line.measured(heading, what, matched, limit)
+    if changed is not None:
+        heading = f"Finding changes of {changed.people:,} people, {changed.reports} reports"
+        yield Line.measured(heading, "found at 5 % false alarms", changed.found, "")
+        yield Line.measured(heading, "right round named", changed.when, "")
+        limit = f"proved to be at most {upper(changed.auc_bound.upper)}"
+        yield Line.measured(heading, "area under the curve", changed.auc, limit)
+
+
+def _accuracy(audit: Audit) -> Iterable[Line]:
+    if audit.accuracy is None:
+        return
+    found = audit.accuracy
+    heading = f"Accuracy, {found.people:,} people"
+    surely = f"{100 * (1 - found.beta):g} %, one value"
+    yield Line.at_most(heading, "error radius, one round", found.radius, surely)
+    yield Line.exactly(heading, "standard error, one round", found.standard_error, found.given)
+    if audit.shift is not None:
+        meaning = "people whose value it can feign in one round"
+        yield Line.exactly(heading, "one dishonest report", audit.shift, meaning)
+    if audit.pools:
+        radius = found.radius / math.sqrt(audit.reports)
+        yield Line.at_most(heading, f"error radius, {audit.reports} rounds pooled", radius, "")
+
+
+@make_view.register
+def _(audit: Audit | TurnsAudit) -> View:
+    title = turns_title(audit) if isinstance(audit, TurnsAudit) else _title(audit)
+    numbers, sentences = lines(audit), verdict(audit)
+    table = Table(
+        ("about", audit.mechanism, "", "is", ""),
+        [(line.heading, line.what, line.number, line.certainty, line.meaning) for line in numbers],
+        grouped=True,
+        narrow=range(4),
+        wide=range(5),
+        wide_from=110,
+    )
+    return View(
+        title=title,
+        sentences=sentences,
+        tables=[table],
+        data=lambda: _data(numbers),
+        notes=[f"{what}: {why}" for what, why in audit.missing.items()],
+        json=lambda: {"verdict": sentences, **as_dict(audit)},
+    )
+
+
+def _title(audit: Audit) -> str:
+    by_reports, alone, always = audit.recognised, audit.attended.alone, audit.everlasting
+    told = f"recognised among {audit.crowd:,} by {audit.reports} reports {_limit(by_reports)}"
+    told += f", by attendance {_limit(alone)}"
+    return told if always is None else f"{told}; eps for ever {said(always.gamma)}"
+
+
+def _limit(bracket: Bracket) -> str:
+    """A probability that nobody exceeds."""
+    exact = bracket.certainty == "exact"
+    return f"{number(bracket.upper)} (exact)" if exact else f"at most {upper(bracket.upper)} (upper)"
+
+
+def _data(numbers: list[Line]) -> Columns:
+    certainties = ["bracket" if line.certainty == "exact up to ±" else line.certainty for line in numbers]
+    return {
+        "about": texts(line.heading for line in numbers),
+        "number": texts(line.what for line in numbers),
+        "estimate": floats(line.estimate for line in numbers),
+        "lower": floats(line.lower for line in numbers),
+        "upper": floats(line.upper for line in numbers),
+        "certainty": texts(certainties),
+        "meaning": texts(line.meaning for line in numbers),
+    }
+
+
+_BAND = Series("between lower and upper bound", NEUTRAL, mark="square")
+_Attack = tuple[Series, int, Matched]
+"""An attack that was carried out: its look, after how many rounds, and how many people it matched."""
+
+
+@make_charts.register
+def _(audit: Audit, top: int) -> list[Chart]:
+    """One chart for each question; a chart without a finite number is left out."""
+    amounts = list(_amounts(audit))
+    return [
+        Chart(name=name, title=CAPTIONS[name][0], caption=CAPTIONS[name][1], drawing=drawing, detailed=detailed)
+        for name, drawing, detailed in (
+            ("recognised", _recognised_chart(audit), False),
+            ("attended", _attended_chart(audit), False),
+            ("gammas", _gammas(audit), True),
+            ("deltas", _deltas(audit), True),
+            ("taus", _taus(audit), True),
+            ("roc", _roc(audit), True),
+        )
+        if drawing is not None
+    ] + ([_eps(amounts, audit.delta)] if amounts else [])
+
+
+def _amounts(audit: Audit) -> Iterable[tuple[str, Bracket]]:
+    """The eps of one report and of more and more, at the audit's delta."""
+    rounds = f"{audit.rounds:,} rounds"
+    if audit.one_report is not None:
+        yield "one report", audit.one_report
+    if audit.in_crowd is not None and audit.in_crowd.eps is not None:
+        yield f"{rounds}, in the crowd", audit.in_crowd.eps
+    for name, guarantee in (
+        (rounds, audit.lasting),
+        (f"{rounds}, value changes", audit.lasting_any),
+        ("for ever", audit.everlasting),
+        ("for ever, value changes", audit.everlasting_any),
+    ):
+        if guarantee is not None:
+            yield name, guarantee.gamma
+
+
+def _eps(amounts: list[tuple[str, Bracket]], delta: float) -> Chart:
+    """Bars of eps. One without a bound goes over the edge."""
+    finite = [eps.upper for _, eps in amounts if math.isfinite(eps.upper)]
+    edge = 1.55 * max(finite, default=1.0) or 1.0
+    looks = [
+        Series(name, colour, mark="square", filled=True)
+        for name, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED))
+    ]
+    rows = [
+        {
+            "place": place,
+            "length": min(edge, eps.upper),
+            "reach": 0.0 if math.isinf(eps.upper) else eps.upper,
+            "told": _told(eps),
+            "colour": _look(eps),
+        }
+        for place, (_, eps) in enumerate(amounts)
+    ]
+    names = [name for name, _ in amounts]
+    y, x = (
+        named_rows(names),
+        alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks()),
+    )
+    used = [look for place, look in enumerate(looks) if any(row["colour"] == place for row in rows)]
+    drawn = [
+        bars([row for row in rows if row["colour"] == place], y, x, look.colour)
+        for place, look in enumerate(looks)
+        if look in used
+    ]
+    drawing = alt.layer(*drawn, told_beside(rows, y, "reach"), Key([], used).legend)
+    return Chart(
+        name="eps",
+        title=f"eps at delta = {delta:g}: less is more private",
+        caption="How private one report is, and all reports together: over these rounds and for ever.",
+        drawing=drawing.properties(height=rows_height(len(rows))),
+        beside=rows_beside(names),
+    )
+
+
+def _told(eps: Bracket) -> str:
+    if math.isinf(eps.upper):
+        return "∞" if math.isinf(eps.lower) else "no bound is known"
+    return cell(eps)
+
+
+def _look(eps: Bracket) -> int:
+    """The place of its certainty: exact, an upper bound, or no bound."""
+    if math.isinf(eps.upper):
+        return 2
+    return 1 if cell(eps).startswith("≤") else 0
+
+
+def _rows(line: str, points: Iterable[tuple[float, Bracket]], *, positive: bool = False) -> list[dict[str, Any]]:
+    """Points with both ends, without infinite ones, and without zeros where an axis is logarithmic."""
+    return [
+        {"line": line, "x": x, "y": bracket.upper, "low": bracket.lower, "certainty": bracket.certainty}
+        for x, bracket in points
+        if math.isfinite(bracket.upper) and (bracket.upper > 0 or not positive)
+    ]
+
+
+def _lines(
+    rows: list[dict[str, Any]],
+    x: str,
+    y: str,
+    *,
+    marks: bool = False,
+    whole: bool = False,
+    scale: Any = None,
+    attacks: Iterable[_Attack] = (),
+    least: float = 0.0,
+) -> Any:
+    """Lines with their brackets as bands, and attacks that were carried out; `whole`: x counts something."""
+    names, attacks = list(dict.fromkeys(row["line"] for row in rows)), list(attacks)
+    key = Key(
+        line_series(names, marks=marks),
+        ([_BAND] if _band_seen(rows) else []) + [look for look, *_ in attacks],
+    )
+    across = _across(x, [row["x"] for row in rows] if whole else [])
+    base = points(rows).encode(
+        x=across,
+        tooltip=[
+            alt.Tooltip("line:N", title="line"),
+            alt.Tooltip("x:Q", title=x, format=".4~g"),
+            alt.Tooltip("y:Q", title=y, format=".5~g"),
+            alt.Tooltip("low:Q", title="at least", format=".5~g"),
+            alt.Tooltip("certainty:N", title="certainty"),
+        ],
+    )
+    height = alt.Y("y:Q", title=y, scale=alt.Undefined if scale is None else scale, axis=few_ticks())
+    band = base.mark_area(opacity=0.15, color=NEUTRAL).encode(y=height, y2="low:Q", detail="line:N")
+    layers = [band, *key.lines(base.encode(y=height)), key.legend]
+    beside = max(row["x"] for row in rows) / 40
+    for place, (look, rounds, matched) in enumerate(attacks):
+        layers += _carried_out(key, across, look, rounds + place * beside, matched, least)
+    return alt.layer(*layers).properties(height=HEIGHT)
+
+
+def _across(title: str, counted: list[int]) -> Any:
+    """The axis across. Of numbers that are counted, it marks about six whole ones."""
+    marked: dict[str, Any] = {}
+    if counted:
+        first, last = min(counted), max(counted)
+        marked = {"values": list(range(first, last + 1, math.ceil((last - first + 1) / 6))), "format": ",d"}
+    axis = alt.Axis(tickCount=6, labelOverlap=True, **marked)
+    return alt.X("x:Q", title=title, axis=axis, scale=alt.Scale(nice=False, padding=8, zero=False))
+
+
+def _band_seen(rows: list[dict[str, Any]]) -> bool:
+    """Whether a bracket is wide enough to be seen."""
+    highest = max(row["y"] for row in rows)
+    return any(row["y"] - row["low"] > 0.01 * highest for row in rows)
+
+
+def _gammas(audit: Audit) -> Any:
+    points = audit.curves.points
+    rows = _rows("worst case", [(p.reports, p.tracking.pure) for p in points])
+    rows += _rows(f"at delta = {audit.delta:g}", [(p.reports, p.tracking.gamma) for p in points])
+    return _lines(rows, "reports", "gamma", marks=True, whole=True) if rows else None
+
+
+def _recognised_chart(audit: Audit) -> Any:
+    points = audit.curves.points
+    rows = _rows("proved limit (upper)", [(p.reports, p.recognised) for p in points])
+    rows += _guess(audit, points[0].reports, points[-1].reports)
+    attacks = []
+    if audit.linked is not None:
+        attacks.append(
+            (_attack("the same value", COLOURS[2], "diamond"), 2 * audit.linked.reports, audit.linked.top1)
+        )
+    if audit.linked_apart is not None:
+        apart = audit.linked_apart
+        attacks.append((_attack("different values", AMBER, "square"), 2 * apart.reports, apart.top1))
+    title, scale = "reports, half from each of two places", alt.Scale(domain=[0, 1])
+    return _lines(rows, title, "picked out of a crowd", marks=True, whole=True, scale=scale, attacks=attacks)
+
+
+def _attended_chart(audit: Audit) -> Any:
+    attended, least = audit.attended, 0.5 / audit.crowd
+    rows = _rows("proved limit (upper)", attended.curve)
+    rows += _guess(audit, attended.curve[0].rounds, attended.curve[-1].rounds)
+    attacks = []
+    if attended.matched is not None:
+        look = _attack("attendance alone", COLOURS[2], "diamond")
+        attacks.append((look, attended.rounds, attended.matched.alone))
+        if attended.matched.together is not None:
+            look = _attack("reports and attendance", COLOURS[3], "triangle-up")
+            attacks.append((look, attended.rounds, attended.matched.together))
+    scale = alt.Scale(type="log", domain=[least, 1], nice=False)
+    title = "picked out of a crowd"
+    return _lines(rows, "rounds", title, whole=True, scale=scale, attacks=attacks, least=least)
+
+
+def _guess(audit: Audit, first: int, last: int) -> list[dict[str, Any]]:
+    chance = 1 / audit.crowd
+    return [
+        {"line": "guessing (exact)", "x": x, "y": chance, "low": chance, "certainty": "exact"}
+        for x in (first, last)
+    ]
+
+
+def _attack(by: str, colour: str, mark: str) -> Series:
+    return Series(f"attack, {by}, with interval (sampled)", colour, mark=mark, size=110)
+
+
+def _carried_out(key: Key, across: Any, look: Series, x: float, share: Matched, least: float) -> tuple[Any, Any]:
+    """A mark for an attack that was carried out, and its interval; nothing is drawn below `least`."""
+    ends = {"y": max(least, share.sampled), "low": max(least, share.lower), "high": max(least, share.upper)}
+    seen = points([{"x": x, "line": look.name, **ends}]).encode(x=across)
+    bar = seen.mark_rule(color=look.colour, strokeWidth=2).encode(y="low:Q", y2="high:Q")
+    tip = alt.Tooltip("y:Q", title=look.name, format=".3~g")
+    return bar, key.marks(seen, look.name).encode(y="y:Q", tooltip=[tip])
+
+
+def _deltas(audit: Audit) -> Any:
+    rows = _rows("delta", zip(audit.curves.gammas, audit.curves.deltas, strict=True), positive=True)
+    if not rows:
+        return None
+    for row in rows:
+        row["low"] = max(row["low"], 1e-12)
+    return _lines(rows, "gamma", "delta", scale=alt.Scale(type="log"))
+
+
+def _taus(audit: Audit) -> Any:
+    rows = [
+        {"line": "τ", "x": tau.upper, "low": level, "y": level, "certainty": tau.certainty}
+        for level, tau in zip(audit.curves.levels, audit.curves.taus, strict=True)
+        if math.isfinite(tau.upper)
+    ]
+    scale = alt.Scale(domain=[0, 1])
+    title = "probability that τ is at most this"
+    return _lines(rows, "τ", title, marks=len(rows) < 2, scale=scale) if rows else None
+
+
+def _roc(audit: Audit) -> Any:
+    rows = _rows("best observer", zip(audit.curves.rates, audit.curves.powers, strict=True))
+    rows += [{"line": "guessing (exact)", "x": x, "y": x, "low": x, "certainty": "exact"} for x in (0.0, 1.0)]
+    scale = alt.Scale(domain=[0, 1])
+    return _lines(rows, "two people taken for one", "one person recognised", scale=scale)
+
+
+_TINY = 1e-4
+FOLLOWING_CAPTION = (
+    f"An observer without names tries to match {PEOPLE} people seen at one place with the same people seen at "
+    "another. Lines: people who hold the same value. Dashed: people with different values. The dotted line is a "
+    "guess. Shares are sampled, with their 95 % intervals."
+)
+
+
+def rival_words(eps: float) -> str:
+    """What RAPPOR is, and that it is compared at the same privacy."""
+    return (
+        "RAPPOR is a widely known way to collect such answers. Here it has the same everlasting privacy "
+        f"(eps = {at_most(eps)}): all reports that a person ever sends tell as little about the answer. The "
+        "difference is what they tell about who sent them."
+    )
+
+
+def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:
+    """The answer in two sentences, from the attack with the most reports on people with the same value."""
+    sentences = []
+    for name, found in (("this campaign", own), ("RAPPOR", rival)):
+        last = max((point for point in found if not point.different), key=lambda point: point.reports)
+        many = f"{last.reports} report{'s' * (last.reports > 1)} from each of two places"
+        limit = "" if last.bound is None else f"; at most {percent(last.bound.upper, 'up')} is possible, upper"
+        sentences.append(
+            f"With {name}, an attack that has {many} matches {percent(last.matched.sampled)} of {PEOPLE} people "
+            f"who hold the same value (sampled{limit}; a guess: {percent(1 / PEOPLE)})."
+        )
+    return sentences
+
+
+def followed_rows(found: list[Followed]) -> dict[tuple[int, bool], tuple[str, str]]:
+    """What the attack matched (sampled), and what is possible (upper), by reports and whether values differ."""
+    return {
+        (point.reports, point.different): (
+            f"{percent(point.matched.sampled)} ({_range(point)})",
+            "" if point.bound is None else f"≤ {percent(point.bound.upper, 'up')}",
+        )
+        for point in found
+    }
+
+
+def _range(point: Followed) -> str:
+    """The interval of a sampled share. A lower end that is next to nothing is 0."""
+    lower = 0.0 if point.matched.lower < _TINY else point.matched.lower
+    return range_words(lower, point.matched.upper)
+
+
+_ACROSS = "reports from each of two places"
+_UP = f"matched among {PEOPLE} (sampled)"
+_APART = Series("people with different values", NEUTRAL, (5, 4))
+_GUESS, _INTERVAL = Series("a guess", NEUTRAL, (2, 3)), Series("95 % interval", NEUTRAL, mark=WHISKER)
+_ASIDE = 0.09
+"""How far lines stand beside each other, so that no interval hides another, in powers of two of the axis."""
+
+
+def following_chart(found: list[Followed]) -> Chart:
+    """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
+    names = list(dict.fromkeys(point.name for point in found))
+    looks = {
+        (name, different): Series(
+            f"{name}, different values" if different else name,
+            COLOURS[i % len(COLOURS)],
+            (5, 4) if different else (1, 0),
+            "square" if different else "circle",
+            40,
+        )
+        for i, name in enumerate(names)
+        for different in (False, True)
+    }
+    places = {of: 2 ** (_ASIDE * (i - (len(looks) - 1) / 2)) for i, of in enumerate(looks)}
+    values = [
+        {
+            "line": looks[point.name, point.different].name,
+            "x": point.reports * places[point.name, point.different],
+            "reports": point.reports,
+            "y": max(point.matched.sampled, 0.5 / PEOPLE),
+            "share": point.matched.sampled,
+            "low": max(point.matched.lower, 0.5 / PEOPLE),
+            "high": point.matched.upper,
+            "bound": None if point.bound is None else point.bound.upper,
+        }
+        for point in found
+    ]
+    others = [_APART, _INTERVAL, _GUESS]
+    key = Key(list(looks.values()), others, shown=[*names, *(each.name for each in others)])
+    up = alt.Scale(type="log", domain=[0.5 / PEOPLE, 1.0], nice=False)
+    base = points(values).encode(
+        x=alt.X(
+            "x:Q",
+            title=_ACROSS,
+            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+            axis=alt.Axis(values=sorted({point.reports for point in found}), format="d"),
+        ),
+        tooltip=[
+            alt.Tooltip("line:N"),
+            alt.Tooltip("reports:Q", title=_ACROSS),
+            alt.Tooltip("share:Q", title="matched (sampled)", format=".3~g"),
+            alt.Tooltip("bound:Q", title="at most (upper)", format=".3~g"),
+        ],
+    )
+    share = alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g"))
+    reach = key.coloured(base.mark_rule(strokeWidth=1.5, opacity=0.6)).encode(
+        y=alt.Y("low:Q", scale=up), y2="high:Q"
+    )
+    rule = key.rule(_GUESS.name, 1 / PEOPLE)
+    drawing = alt.layer(reach, *key.lines(base.encode(y=share)), rule, key.legend).properties(height=280)
+    title, caption = CAPTIONS["following"]
+    return Chart(name="following", title=title, caption=caption, drawing=drawing, detailed=True)
+
+
+@make_charts.register
+def _(audit: TurnsAudit, top: int) -> list[Chart]:
+    """Bars of recognition: the bounds for one campaign, and below them the strongest attack on several."""
+    known = {
+        "nothing": audit.recognised_upper,
+        "the person's habits": audit.habits_upper,
+        "who could have been there": audit.whereabouts_upper,
+        "the person's answer": audit.answer_upper,
+    }
+    several = {f"{count} campaigns": share for count, share in audit.several_lower.items()}
+    names, guess = [*known, *several], 1 / audit.crowd
+    bounds = [{"place": i, "length": share, "told": f"≤ {upper(share)}"} for i, share in enumerate(known.values())]
+    attacks = [
+        {"place": i, "length": share, "told": f"≥ {lower(share)}"}
+        for i, share in enumerate(several.values(), len(known))
+    ]
+    y, scale = named_rows(names), alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
+    x = alt.X("length:Q", title="picked out", scale=scale, axis=share_axis(values=log_ticks(guess / 2, 1)))
+    one = Series("one campaign: at most (upper)", BLUE, mark="square", filled=True)
+    more = Series("several: the strongest attack found (lower)", AMBER, mark="square", filled=True)
+    guessing = Series("by guessing (exact)", NEUTRAL, (4, 4))
+    drawing = alt.layer(
+        bars(bounds, y, x, BLUE, guess / 2),
+        bars(attacks, y, x, AMBER, guess / 2),
+        points([{"x": guess}]).mark_rule(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x="x:Q"),
+        told_beside([*bounds, *attacks], y, "length"),
+        Key([], [one, more, guessing]).legend,
+    )
+    return [
+        Chart(
+            name="turns",
+            title=f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows",
+            drawing=drawing.properties(height=rows_height(len(names))),
+            beside=rows_beside(names),
+        )
+    ]

@@ -1,0 +1,367 @@
+"""A campaign in plain words: its guarantee, its schedule, whom one trusts, and what each observer may learn."""
+
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple
+
+from untrackable import strict_json
+from untrackable.brackets import ROUNDINGS, Side, at_most, shortest_decimal
+from untrackable.display.numbers import odds_factor, percent, shown, upper
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee
+from untrackable.theory.attendance import AMONG
+from untrackable.theory.turns import recognition_upper
+
+
+def truth_words(kind: Literal["answer", "question", "marks"], own_share: float, noise_share: float) -> str:
+    """A sentence for people, about the fields of a mechanism's `truthfulness()`."""
+    own, noise = share(own_share), share(noise_share)
+    match kind:
+        case "answer":
+            return f"{own} of people answer truthfully in every report (exact; {noise} would be pure noise)."
+        case "question":
+            return f"Each answer is right with probability {own} (exact; {noise} would be pure noise)."
+        case "marks":
+            return f"Each report marks the true answer with probability {own}, and any other with {noise} (exact)."
+
+
+def share(number: float, side: Side = "nearest") -> str:
+    """A probability in percent: enough digits to tell it from 100 %. Upper bounds are rounded up."""
+    hundredfold = shortest_decimal(number).scaleb(2)
+    for digits in (1, 2, 3, 4):
+        percent = hundredfold.quantize(Decimal(1).scaleb(-digits), ROUNDINGS[side])
+        if percent < 100 or number == 1:
+            text = f"{percent:f}"
+            return (text.rstrip("0").rstrip(".") if digits == 1 else text) + " %"
+    return "100 %" if side == "up" else "above 99.9999 %"
+
+
+EVERY_ROUND = (
+    "People answer every round, so nobody is seen at two places in one round. An observer who waits long enough "
+    "recognises them by that alone."
+)
+
+
+def attendance_words(campaign: Campaign) -> list[str]:
+    """How often people answer, and how well an observer of two places recognises them by that."""
+    turns = campaign.turns
+    if turns is None:
+        return [EVERY_ROUND]
+    often = "once" if turns.share == 1 else f"once with probability {turns.share}, and else never"
+    sent = f"Each person answers {often}, in one of {turns.rounds:,} rounds that their device draws in secret."
+    if campaign.looks > 1:
+        sent += (
+            f" The device keeps the answers in the {campaign.looks} looks of that round and sends them in one "
+            "report at its end. The report says that they are one person's; what is promised is for all of them."
+        )
+    return [
+        f"{sent} In all other rounds nothing is sent.",
+        f"An observer of two places recognises a person among {AMONG:,} with probability at most "
+        f"{percent(recognition_upper(AMONG), 'up')} (upper; guessing: {percent(1 / AMONG)}), however people move, "
+        "unless more is known of this person than of the others.",
+    ]
+
+
+def crowd_words(
+    crowd: CrowdGuarantee, verified: dict[str, Any] | None = None, throughout: dict[str, Any] | None = None
+) -> str:
+    """What the collector may learn by itself, as it is declared, and what the verification found, if that is known.
+
+    `throughout` is the eps of people who are active in all rounds of turns.
+    """
+    checked = "" if verified is None else f"; verified: at most {at_most(verified['upper'], 3)}"
+    active = (
+        ""
+        if throughout is None
+        else f" For people who are active in all rounds, eps is at most {at_most(throughout['upper'], 3)} (upper)."
+    )
+    return (
+        "A relay adds this: the collector by itself does not know who sent which report. To it, everything that a "
+        "person ever sends changes the odds between any two answers by a factor of at most "
+        f"{odds_factor(crowd.eps)} (eps = {at_most(crowd.eps)}), except with probability "
+        f"{at_most(crowd.delta, 4)} (upper{checked}). Rounds with fewer than {crowd.reports:,} reports are not "
+        f"published.{active}"
+    )
+
+
+TRUST_WORDS = (
+    "Reports are sealed and sent through a relay, which knows who sends them and cannot read them. You name the "
+    "relay, and you trust that it does not work with the collector: nobody can check that. You also trust that the "
+    "crowd is there: a collector that leaves people out, or invents them, makes it smaller, and your client cannot "
+    "see that."
+)
+"""Whom a person trusts who answers such a campaign."""
+
+
+_LARGE = 4.0
+"""The eps above which a page says how often people tell the plain truth."""
+
+
+def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
+    """What is promised, in sentences, with what the verification (JSON) found when the campaign was created."""
+    verified = strict_json.parse(verdict)
+    told = _every_round_words if campaign.turns is None else _turns_words
+    truth, sentences = campaign.mechanism.truthfulness(), told(campaign, verified)
+    if campaign.guarantee.eps > _LARGE and truth is not None:
+        sentences.append(f"This eps is large. {truth_words(*truth)}")
+    return sentences
+
+
+def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
+    """How often people answer comes first, then what anybody learns, and whom a person need not trust."""
+    declared, wipes = campaign.guarantee, 0 if campaign.turns is None else campaign.turns.wipes
+    often, recognised = attendance_words(campaign)
+    if declared.eps == 0:
+        private = ["A report has no content. It says nothing but that somebody answered (eps = 0, exact)."]
+    else:
+        found = verified.get("eps")
+        exact = "upper" if found is None else f"upper; verified: {at_most(found['upper'])}, {found['certainty']}"
+        private = [
+            "Everything that a person ever sends changes the odds between any two answers by a factor of at most "
+            f"{odds_factor(declared.eps)} (eps = {at_most(declared.eps)}, {exact}), for ever and without exception "
+            "(delta = 0). This holds whatever a person answers, however often the answer changes, and whoever sees "
+            "it: nobody has to be trusted.",
+            _guess_words(declared.eps, 0.0),
+        ]
+    linked = [] if wipes else ["Reports cannot be linked, because a person sends only one (exact)."]
+    sentences = [often, *private, *linked, recognised, wipes_words(wipes)]
+    if declared.crowd is not None:
+        sentences += [
+            crowd_words(declared.crowd, verified.get("crowd"), verified.get("crowd_throughout")),
+            _guess_words(declared.crowd.eps, declared.crowd.delta),
+            TRUST_WORDS,
+        ]
+    return sentences
+
+
+def _every_round_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
+    declared, crowd = campaign.guarantee, campaign.guarantee.crowd
+    private = _at("eps", declared.eps, declared.delta, verified.get("delta"))
+    holds = (
+        "This holds whatever a person answers, and however often the answer changes."
+        if declared.values == "any"
+        else "This holds for an answer that stays the same."
+    )
+    everything = "All reports" if crowd is None else "If the relay and the collector work together, all reports"
+    sentences = [
+        f"{everything} that a person ever sends, taken together, change the odds between any two answers by a "
+        f"factor of at most {odds_factor(declared.eps)} {private}. {holds}",
+        _guess_words(declared.eps, declared.delta),
+    ]
+    if crowd is not None:
+        hidden = [crowd_words(crowd, verified.get("crowd")), _guess_words(crowd.eps, crowd.delta)]
+        sentences = [*hidden, *sentences, TRUST_WORDS]
+    if declared.gamma == 0 and declared.tracking_delta == 0:
+        sentences.append(
+            "Reports of one person look exactly like reports of two people with the same answer (exact). "
+            "People with different answers are hidden from each other only as far as the odds above say."
+        )
+    else:
+        found = verified.get("tracking_delta")
+        sentences.append(
+            "Linking reports is limited: they change the odds between one person and two people with the same "
+            f"answer by a factor of at most {odds_factor(declared.gamma)} "
+            f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
+        )
+    return sentences + attendance_words(campaign)
+
+
+def wipes_words(wipes: int) -> str:
+    """What it means that stored data is deleted, as browsers do, so that a person's client begins anew."""
+    if wipes == 0:
+        return (
+            "This holds as long as the client's stored data is not deleted. A client that forgets may answer "
+            "again, and each further answer reveals as much again."
+        )
+    times = "once" if wipes == 1 else f"{wipes} times"
+    answers = "both answers" if wipes == 1 else f"all {wipes + 1} answers"
+    return (
+        f"The eps also holds if the client's stored data is deleted {times}: a client that forgets may answer "
+        f"again, and eps counts {answers}. How well such a person is recognised is not known."
+    )
+
+
+def guarantee_sentence(campaign: Campaign) -> str:
+    """The guarantee in one sentence, for a list of campaigns: how well a guess can do."""
+    declared, crowd = campaign.guarantee, campaign.guarantee.crowd
+    everything = share(guess_bound(declared.eps, declared.delta), "up")
+    if crowd is None:
+        return (
+            "A guess between two answers, made from everything that a person ever sends, is right with "
+            f"probability at most {everything} (upper; 50 % is a coin toss)."
+        )
+    return (
+        "A guess between two answers, made by the collector from all reports that it ever gets, is right with "
+        f"probability at most {share(guess_bound(crowd.eps, crowd.delta), 'up')}; together with the relay, at most "
+        f"{everything} (upper; 50 % is a coin toss)."
+    )
+
+
+def _guess_words(eps: float, delta: float) -> str:
+    return (
+        "From all of this, a guess between two answers is right with probability at most "
+        f"{share(guess_bound(eps, delta), 'up')} (upper; 50 % is a coin toss)."
+    )
+
+
+def guess_bound(eps: float, delta: float) -> float:
+    """(1 + TV)/2, where TV is at most (e^eps - 1 + 2·delta)/(e^eps + 1) for anything (eps, delta)-private."""
+    return min(1.0, 0.5 * (1 + math.tanh(eps / 2)) + delta / (1 + math.exp(min(eps, 700.0))))
+
+
+def schedule_words(campaign: Campaign) -> str:
+    """When the campaign asks."""
+    many = "without end" if campaign.rounds is None else f"{campaign.rounds:,} in all"
+    looks = (
+        f" Each has {campaign.looks} looks of {_span(int(campaign.look_seconds))}." if campaign.looks > 1 else ""
+    )
+    return f"A round every {_span(campaign.round_seconds)} from {_date(campaign.first_round)}, {many}.{looks}"
+
+
+def end_words(campaign: Campaign, last_round: int | None, now: float) -> str:
+    """Whether the campaign has ended, or ends early, as a sentence; or nothing. Somebody may set its last round."""
+    last = campaign.rounds if last_round is None else last_round
+    if last == 0:
+        return "This campaign was ended before its first round."
+    if last is not None and now >= campaign.begins(last + 1):
+        return f"This campaign has ended: round {last:,} was its last one."
+    return "" if last_round is None or last_round == campaign.rounds else f"Round {last:,} is its last one."
+
+
+class CampaignState(NamedTuple):
+    """Whether a campaign takes reports now, in a word and in a sentence."""
+
+    open: bool
+    name: str
+    words: str
+
+
+def campaign_state(campaign: Campaign, last_round: int | None, now: float) -> CampaignState:
+    """Whether a campaign takes reports at this time."""
+    last = campaign.rounds if last_round is None else last_round
+    if last is not None and (last == 0 or now >= campaign.begins(last + 1)):
+        return CampaignState(False, "ended", end_words(campaign, last_round, now))
+    current = campaign.round_at(now)
+    if current is None:
+        return CampaignState(False, "not begun", f"Its first round begins on {_date(campaign.first_round)}.")
+    many = "" if last is None else f" of {last:,}"
+    until = _date(campaign.begins(current + 1))
+    return CampaignState(True, "open", f"Round {current:,}{many} is open until {until}.")
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
+
+
+def _span(seconds: int) -> str:
+    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds % size == 0:
+            count = seconds // size
+            return name if count == 1 else f"{count:,} {name}s"
+    raise AssertionError
+
+
+def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | None) -> str:
+    """The exponent and the probability that goes with it, each with the kind of number it is."""
+    if delta == 0:
+        return f"({name} = {at_most(exponent)}, upper)"
+    certainty, declared = "upper", at_most(delta, 4)
+    if verified is not None and verified["certainty"] == "exact":
+        found = f"{verified['upper']:.4g}"
+        certainty = "exact" if found == declared else f"upper; verified: {found}, exact"
+    return f"({name} = {at_most(exponent)}), except with probability {declared} ({certainty})"
+
+
+_FEW = 10
+"""The number of rounds whose cost is shown beside that of one and of all."""
+
+
+class Observer(NamedTuple):
+    """What one observer may learn from all reports ever: all numbers are upper bounds."""
+
+    who: str
+    eps: str
+    delta: str
+    odds: str
+    guess: str
+
+
+class Cost(NamedTuple):
+    """What the first rounds of a campaign reveal, to each observer: an eps, and how well it is known.
+
+    Only campaigns in which every round is answered have costs: with turns, everything is one report.
+    """
+
+    rounds: int
+    alone: tuple[str, str]
+    crowd: tuple[str, str] | None
+
+
+def observers(campaign: Campaign) -> list[Observer]:
+    """The declared guarantee for both observers, or for the one that there is without a relay."""
+    declared, crowd = campaign.guarantee, campaign.guarantee.crowd
+    if crowd is None:
+        yours = "which report is yours" if campaign.turns else "which reports are yours"
+        return [_observer(f"The collector, which knows {yours}", declared.eps, declared.delta)]
+    return [
+        _observer("The collector alone, which does not know who sent which report", crowd.eps, crowd.delta),
+        _observer("The collector together with the relay", declared.eps, declared.delta),
+    ]
+
+
+def no_relay_words(campaign: Campaign) -> str:
+    """Why there is one observer only; empty if there are two."""
+    if campaign.guarantee.crowd is not None:
+        return ""
+    return (
+        "This campaign does not rely on a relay. So nothing is assumed about who else is there: the guarantee "
+        "holds against a collector that knows which reports are yours, and all the more against one that does not."
+    )
+
+
+def costs(campaign: Campaign) -> list[Cost]:
+    """The eps of the first round, of some rounds and of all rounds, at the declared deltas; nothing with turns."""
+    if campaign.turns is not None:
+        return []
+    last = campaign.rounds if campaign.mechanism.last_round is None else campaign.mechanism.last_round
+    if campaign.rounds is not None and last is not None:
+        last = min(last, campaign.rounds)
+    counts = sorted({1, _FEW, last} if last is not None else {1, _FEW})
+    return [_cost(campaign, count) for count in counts if last is None or count <= last]
+
+
+def _cost(campaign: Campaign, rounds: int) -> Cost:
+    from untrackable.auditing.audit import pure_bracket
+
+    declared = campaign.guarantee
+    pair = campaign.mechanism.privacy(reports=rounds, values=declared.values)
+    alone = pair.gamma(declared.delta) if declared.delta else pure_bracket(pair)
+    crowd = None
+    if declared.crowd is not None:
+        hidden = campaign.mechanism.crowd(people=declared.crowd.reports, reports=rounds)
+        crowd = upper(hidden.gamma(declared.crowd.delta).upper), "upper"
+    return Cost(rounds, shown(alone), crowd)
+
+
+def cost_words(campaign: Campaign) -> str:
+    """How to read the costs."""
+    declared = campaign.guarantee
+    if campaign.turns is not None:
+        return "Each person answers once, so all rounds together cost what one report costs: the guarantee above."
+    deltas = f"delta = {at_most(declared.delta, 4)}"
+    if declared.crowd is not None:
+        deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"
+    return (
+        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is at "
+        "most the guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
+    )
+
+
+def _observer(who: str, eps: float, delta: float) -> Observer:
+    return Observer(
+        who,
+        at_most(eps),
+        at_most(delta, 4) if delta else "0",
+        odds_factor(eps),
+        share(guess_bound(eps, delta), "up"),
+    )

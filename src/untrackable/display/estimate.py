@@ -1,0 +1,683 @@
+"""An answer, an estimate or a distribution: in words, as tables for people and programs, as views and as charts."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from untrackable.answers.answer import (
+    MEDIAN_AND_95,
+    Answer,
+    DaysShare,
+    NumberSummary,
+    active_shares,
+    asks_about_days,
+    number_summary,
+    returned_shares,
+)
+from untrackable.answers.trend import people_trend
+from untrackable.brackets import Side, rounded
+from untrackable.display.charts import (
+    BLUE,
+    NEUTRAL,
+    Bar,
+    BarWords,
+    Key,
+    Series,
+    alt,
+    points,
+    share_axis,
+    share_bars,
+)
+from untrackable.display.numbers import (
+    CANNOT_TELL,
+    NOT_TOLD,
+    all_of,
+    number,
+    order_notes,
+    percent,
+    range_words,
+    shown_share,
+)
+from untrackable.display.view import (
+    SHOWN_ROWS,
+    Chart,
+    Columns,
+    Table,
+    View,
+    floats,
+    make_charts,
+    make_view,
+    truths,
+    view_of,
+)
+from untrackable.estimation.estimate import Estimate, Ranked, about, columns
+from untrackable.estimation.quantiles import Distribution, Functional, Quantile
+from untrackable.estimation.rounds import ActivePeople, active_people
+from untrackable.reports.sums import FileAnswer
+from untrackable.units import converted, readable_unit
+
+_NUMBER_DIGITS = 3
+_UNKNOWN = f"these reports {CANNOT_TELL}"
+_GAPS = "perhaps with gaps"
+
+
+class NumberRow(NamedTuple):
+    """A number for people: its name, its value, and where it lies."""
+
+    name: str
+    value: str
+    interval: str
+
+
+def number_rows(summary: NumberSummary) -> list[NumberRow]:
+    """Mean, median and other quantiles. A number that the reports do not tell has no value."""
+    found = [] if summary.mean is None else [_row("mean", summary.mean, summary.unit)]
+    return found + [_row(quantile_name(each.q), each, summary.unit) for each in summary.quantiles]
+
+
+def number_notes(summary: NumberSummary) -> list[str]:
+    """How certain the numbers are, and why some are not given."""
+    found = []
+    if summary.mean is not None or summary.quantiles:
+        found.append(
+            f"mean and quantiles: each holds alone, except with probability {summary.beta:.3g} (upper), for every "
+            "population and wherever numbers are within their buckets"
+        )
+    if any(each.tells and each.gaps for each in summary.quantiles):
+        found.append(
+            f"{_GAPS}: it is not certain that somebody holds each of the numbers in that interval; a quantile is "
+            "only named if somebody certainly holds it, with the same probability"
+        )
+    found += [f"numbers {side} the range count as its nearest number" for side in summary.clamped]
+    return found + [f"not given: {reason}" for reason in summary.refusals]
+
+
+def quantile_name(q: float) -> str:
+    """`median` for 0.5, and `95th percentile` for 0.95."""
+    if q == 0.5:
+        return "median"
+    percent = format((Decimal(repr(q)) * 100).normalize(), "f")
+    ending = {"1": "st", "2": "nd", "3": "rd"}.get(percent[-1], "th")
+    teen = percent[-2:] in ("11", "12", "13") and "." not in percent[-2:]
+    return f"{percent}{'th' if teen or '.' in percent else ending} percentile"
+
+
+def quantity(number: float, unit: str, side: Side = "nearest") -> str:
+    """A number with three digits in the unit that suits it. Upper ends are rounded up, lower ones down."""
+    suited = readable_unit(Fraction(number), unit)
+    return f"{quantity_in(number, unit, suited, side)} {suited}".rstrip()
+
+
+def common_unit(numbers: Iterable[float], unit: str) -> str:
+    """The unit in which the largest of these numbers is best read, for an axis or a column with all of them."""
+    largest = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
+    return readable_unit(Fraction(largest), unit)
+
+
+def quantity_in(number: float, unit: str, shown: str, side: Side = "nearest") -> str:
+    """A number with three digits in the unit `shown`, which a heading names, if the reports tell it."""
+    if math.isnan(number):
+        return CANNOT_TELL
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    found = rounded(float(converted(Fraction(number), unit, shown)), _NUMBER_DIGITS, side)
+    return format(Decimal(repr(found)).normalize(), ",f")
+
+
+def _row(name: str, found: Functional | Quantile, unit: str) -> NumberRow:
+    if not found.tells:
+        return NumberRow(name, _UNKNOWN, "")
+    low, high = found.lower, found.upper
+    if math.isinf(low) or math.isinf(high):
+        between = _open_ended(low, high, unit)
+    else:
+        between = f"between {quantity(low, unit, 'down')} and {quantity(high, unit, 'up')}" if low < high else ""
+    gaps = f", {_GAPS}" if isinstance(found, Quantile) and found.gaps else ""
+    return NumberRow(name, _value(found, unit), f"{between}{gaps}" if between else f"exactly {quantity(low, unit)}")
+
+
+def _value(found: Functional | Quantile, unit: str) -> str:
+    if math.isnan(found.value):
+        return "no single number"
+    if math.isinf(found.value):
+        return "out of range"
+    return quantity(found.value, unit)
+
+
+def _open_ended(low: float, high: float, unit: str) -> str:
+    return f"at most {quantity(high, unit, 'up')}" if math.isinf(low) else f"at least {quantity(low, unit, 'down')}"
+
+
+BUCKET_WORDS = (
+    "The collector knows strings by their hash only, so these are buckets, each for many strings. Name the strings "
+    "that you look for, and their shares are shown."
+)
+"""What the rows are if strings are hashed and none was named."""
+
+
+def rounds_words(rounds: Sequence[int]) -> str:
+    """Which rounds an estimate is of."""
+    if len(rounds) == 1:
+        return f"round {rounds[0]:,}"
+    return f"{len(rounds):,} rounds pooled, {rounds[0]:,} to {rounds[-1]:,}"
+
+
+def interval_words(
+    beta: float, rows: Sequence[Mapping[str, Any]], *, discovered: bool, others: bool = False
+) -> list[str]:
+    """How to read the shares, intervals and bars of these rows, and how certain their order is.
+
+    The interval alone says which answers stand out. There are `others` if answers that are not listed may be as
+    frequent.
+    """
+    chance = f"{100 * beta:g} %"
+    sentences = [
+        f"All intervals hold at once, except with probability {chance} (upper).",
+        "An answer stands out if its interval excludes zero: its bar is filled. Pale bars may be noise.",
+    ]
+    notes = [NOT_TOLD] * any(row["frequency"] is None for row in rows)
+    notes += order_notes([(row["lower"], row["upper"]) for row in rows], others=others, listed=not discovered)
+    sentences += [f"{note[:1].upper()}{note[1:]}." for note in notes]
+    if discovered:
+        sentences.append(
+            f"Nobody listed these strings: each of them is held by somebody, except with probability {chance} "
+            "(upper). Rare strings are not found, and other strings may add a little to a share by chance."
+        )
+    return sentences
+
+
+def number_band_words(beta: float, rounds: int) -> str:
+    """How to read the trend of mean and quantiles."""
+    return (
+        f"Each dot is the estimate of one round. The bands hold for {all_of(rounds, 'rounds')} and all of these "
+        f"numbers at once, except with probability {100 * beta:g} % (upper)."
+    )
+
+
+def band_words(beta: float, rounds: int) -> str:
+    """How to read the trend."""
+    return (
+        f"Each dot is the estimate of one round. The band holds for {all_of(rounds, 'rounds')} and all answers at "
+        f"once, except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
+    )
+
+
+_PEOPLE_DIGITS = 3
+COUNTED = "those who forgot that they had answered count again, and those who send nothing do not count"
+"""What the number of people leaves out."""
+
+
+def people_words(people: ActivePeople) -> str:
+    """A number of people with its interval."""
+    ends: tuple[tuple[float, Side], ...] = (
+        (people.lower, "down"),
+        (people.value, "nearest"),
+        (people.upper, "up"),
+    )
+    low, middle, high = (f"{rounded(number, _PEOPLE_DIGITS, side):,.0f}" for number, side in ends)
+    return f"{middle} people ({low} to {high}: interval, {100 * (1 - people.beta):g} %)"
+
+
+def active_notes(people: ActivePeople, rounds: int, *, shares: bool = True) -> list[str]:
+    """How many people were active in a round, or in each of several, and what `shares` are of; with turns only."""
+    if rounds == 1:
+        found = f"about {people_words(people)} were active in this round; {COUNTED}"
+        of = "those who answered are a random sample of them: shares, errors and intervals are of them"
+    else:
+        found = f"on average about {people_words(people)} were active in each of these rounds; {COUNTED}"
+        of = (
+            "nobody answered twice: those who answered are a random sample, and each report weighs the same, so "
+            "people count as often as they were active"
+        )
+    return [found, *[of] * shares]
+
+
+def days_shares(answer: Answer, beta: float) -> list[DaysShare]:
+    """What is asked about days of use; nothing if the question is another one, or nothing is known of the error."""
+    asked = asks_about_days(answer)
+    if asked is None:
+        return []
+    try:
+        return active_shares(answer, beta=beta) if asked == "active-days" else returned_shares(answer, beta=beta)
+    except ValueError:
+        return []
+
+
+def days_rows(answer: Answer, beta: float) -> list[NumberRow]:
+    """Each share with where it lies."""
+    words = "{} or more" if asks_about_days(answer) == "active-days" else "D{}: back on that day"
+    return [
+        NumberRow(
+            words.format(share.days),
+            percent(share.value) if share.tells else _UNKNOWN,
+            f"between {percent(share.lower, 'down')} and {percent(share.upper, 'up')}" if share.tells else "",
+        )
+        for share in days_shares(answer, beta)
+    ]
+
+
+def days_notes(answer: Answer, beta: float) -> list[str]:
+    """What these shares are of, and how certain they are."""
+    shares = days_shares(answer, beta)
+    if not shares:
+        return []
+    sure = f"these intervals hold together, except with probability {beta:.3g} (upper)"
+    if asks_about_days(answer) == "active-days":
+        return [f"or more: {sure}"]
+    known = ", ".join(f"D{share.days} {percent(share.known)}" for share in shares)
+    return [
+        f"coming back: {sure}; each is a share of those whose day is over and who were new when first asked "
+        f"(of all people, estimated: {known}); those who removed the program do not answer"
+    ]
+
+
+def days_json(answer: Answer, beta: float) -> list[dict[str, Any]]:
+    """The shares for JSON."""
+    return [
+        dataclasses.asdict(share) | ({} if share.tells else {"value": None}) for share in days_shares(answer, beta)
+    ]
+
+
+_SPARKS = "▁▂▃▄▅▆▇█"
+_MOST_SPARKS = 20
+_SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
+"""How many characters a bar has, a value's name before it is wrapped, and the column of ✓."""
+_BY_RATE = "by fdr"
+
+
+def summary(answer: FileAnswer) -> list[str]:
+    """Which files were read, and which rounds the table is about."""
+    names = [str(file.path) for file in answer.files]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
+    numbers, best = list(answer.rounds), answer.best
+    about = f"round {numbers[-1]}"
+    if len(numbers) > 1:
+        about = f"{len(numbers)} rounds, {numbers[0]} to {numbers[-1]}"
+        about += ", pooled" if answer.pooled is not None else f"; here round {numbers[-1]}"
+    return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
+
+
+def file_view(
+    answer: FileAnswer,
+    *,
+    top: int,
+    fdr: float,
+    consistent: bool,
+    quantiles: Sequence[float],
+    beta: float,
+    width: int,
+) -> View:
+    """The values with the largest estimates, in a table that fits the width, with numbers and days of use.
+
+    Files have all values of the best estimate, and in every row how many people were active. `consistent` adds the
+    nearest frequencies that are possible.
+    """
+    best = answer.best
+    numbers = number_summary(answer.encoding, best, quantiles)
+    shown = table(answer, top=top, fdr=fdr, consistent=consistent, width=width)
+    further = [*([] if numbers is None else number_rows(numbers)), *days_rows(answer, beta)]
+    remarks = notes(answer, fdr=fdr, columns=shown, top=top, numbers=numbers)
+
+    def data() -> Columns:
+        people = people_columns([(best.frequencies.size, answer.people(beta=best.beta))])
+        return {**columns(answer.labelled(best), consistent=consistent), **people}
+
+    def json() -> dict[str, Any]:
+        days = days_json(answer, beta)
+        told = as_dict(answer, top=top, fdr=fdr, consistent=consistent, quantiles=quantiles)
+        return {**told, **({"days": days} if days else {})}
+
+    return View(
+        title=f"{answer.reports:,} reports",
+        sentences=summary(answer),
+        tables=[text_table(shown), Table(("", "", ""), further)],
+        data=data,
+        notes=[*remarks, *days_notes(answer, beta)],
+        about=about(answer.labelled(best)),
+        json=json,
+    )
+
+
+def text_table(cells: Mapping[str, Sequence[str]]) -> Table:
+    """A table of columns by their headings."""
+    return Table(tuple(cells), list(zip(*cells.values(), strict=True)))
+
+
+def notes(
+    answer: FileAnswer,
+    *,
+    fdr: float,
+    columns: Collection[str],
+    top: int = 20,
+    numbers: NumberSummary | None = None,
+) -> list[str]:
+    """What the columns of the table mean, and what could not be checked."""
+    best = answer.best
+    told = {
+        "frequency": "frequency: unbiased, and then cut off at 0 and 100 %",
+        "± error": "± error: one standard error (estimated)",
+        "interval": f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper)",
+        "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
+        "found": "✓ found: the interval excludes 0",
+        _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
+        f"noise (false discovery rate; p-values: {best.tail})",
+    }
+    found = [words for title, words in told.items() if title in columns and not answer.only_counts]
+    rows = _ranked(answer, best, top, fdr)
+    found += [NOT_TOLD] * any(row.frequency is None for row in rows)
+    found += order_notes(
+        [(row.lower, row.upper) for row in rows], others=bool(rows) and not best.certainly_top(rows)
+    )
+    if numbers is not None:
+        found += number_notes(numbers)
+    if best.turns is not None:
+        rounds = len(answer.rounds) if answer.pooled is not None else 1
+        found += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
+    if answer.pooling:
+        found.append(f"rounds: {answer.pooling}")
+    open_to_damage = "has no checksum: some damage to it cannot be noticed"
+    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
+
+
+def as_dict(
+    answer: FileAnswer,
+    *,
+    top: int = 20,
+    fdr: float = 0.05,
+    consistent: bool = False,
+    quantiles: Sequence[float] = MEDIAN_AND_95,
+) -> dict[str, Any]:
+    """The most frequent values of all rounds together and of each round, for JSON."""
+    each = {
+        "rounds": [
+            {"round": number, **_estimate(answer, estimate, top, fdr, consistent, quantiles)}
+            for number, estimate in answer.rounds.items()
+        ]
+    }
+    pooled = None if answer.pooled is None else _estimate(answer, answer.pooled, top, fdr, consistent, quantiles)
+    return {
+        "mechanism": answer.mechanism.to_json(),
+        "encoding": None if answer.encoding is None else answer.encoding.to_json(),
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
+        "reports": answer.reports,
+        "pooled": pooled,
+        "pooling": answer.pooling,
+        **each,
+    }
+
+
+def _estimate(
+    answer: Answer, estimate: Estimate, top: int, fdr: float, consistent: bool, quantiles: Sequence[float]
+) -> dict[str, Any]:
+    rows = _ranked(answer, estimate, top, fdr)
+    people = answer.people(beta=estimate.beta)
+    if estimate is not answer.pooled:
+        people = active_people([estimate.n], estimate.turns, estimate.beta)
+    numbers = number_summary(answer.encoding, estimate, quantiles)
+    nearest = _nearest(estimate, rows) if consistent else {}
+    return {
+        "reports": estimate.n,
+        "chance": "1" if estimate.turns is None else str(estimate.turns.chance),
+        "people": people.to_json(),
+        "beta": estimate.beta,
+        "intervals": "upper, simultaneous",
+        "p_values": estimate.tail,
+        "fdr": fdr,
+        "values": estimate.frequencies.size,
+        **({} if numbers is None else {"numbers": numbers.to_json()}),
+        "top": [
+            {
+                "value": answer.label(row.value),
+                "frequency": row.frequency,
+                "tells": row.frequency is not None,
+                "unclamped": row.unclamped,
+                **({"consistent": nearest[row.value]} if consistent else {}),
+                "standard_error": row.standard_error,
+                "lower": row.lower,
+                "upper": row.upper,
+                "p_value": row.p_value,
+                "stands_out": row.stands_out,
+                "passes_fdr": row.passes_fdr,
+            }
+            for row in rows
+        ],
+    }
+
+
+def _ranked(answer: Answer, estimate: Estimate, top: int, fdr: float) -> list[Ranked]:
+    """The values with the largest estimates; none if nothing was asked."""
+    return [] if answer.only_counts else estimate.top(top, fdr=fdr)
+
+
+def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
+    """The consistent frequencies of some values; None if the reports do not tell their shares."""
+    found = estimate.consistent()
+    places = {value: i for i, value in enumerate(estimate.values)} if estimate.values is not None else None
+    return {
+        row.value: None
+        if row.frequency is None
+        else float(found[row.value if places is None else places[row.value]])
+        for row in rows
+    }
+
+
+def table(
+    answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
+) -> dict[str, list[str]]:
+    """Columns of the values with the largest estimates, as they fit the width; ✓ found: the interval excludes 0."""
+    estimate = answer.best
+    rows = _ranked(answer, estimate, top, fdr)
+    found = {"value": [answer.label(row.value) for row in rows]}
+    found["frequency"] = [shown_share(row.frequency) for row in rows]
+    if consistent:
+        nearest = _nearest(estimate, rows)
+        found["consistent"] = [shown_share(nearest[row.value]) for row in rows]
+    if any(row.frequency is not None for row in rows):
+        found["± error"] = ["" if row.frequency is None else percent(row.standard_error) for row in rows]
+    found["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
+    if width < _wide(found) + _SHORTEST_BAR + _MARK:
+        found.pop("± error", None)
+    room = min(_LONGEST_BAR, width - _wide(found) - _MARK)
+    if room >= _SHORTEST_BAR:
+        scale = max((row.upper for row in rows), default=1.0) or 1.0
+        found[""] = [bar(row, scale, room) for row in rows]
+    found["found"] = ["✓" if row.stands_out else "" for row in rows]
+    further = {_BY_RATE: ["✓" if row.passes_fdr else "" for row in rows]}
+    if len(answer.rounds) > 2:
+        further["over rounds"] = [spark(answer, row.value) for row in rows]
+    for title, cells in further.items():
+        found |= {title: cells} if _wide({**found, title: cells}) <= width else {}
+    return found
+
+
+def _wide(columns: dict[str, list[str]]) -> int:
+    """How many characters the columns take, with the space between them."""
+    return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
+
+
+def bar(row: Ranked, scale: float, width: int) -> str:
+    """The estimate as a bar: solid up to the lower end of its interval, and a line up to the upper end."""
+    estimate = row.lower if row.frequency is None else min(row.upper, max(row.lower, row.frequency))
+    low, middle, high = (round(width * share / scale) for share in (row.lower, estimate, row.upper))
+    line = "─" * (high - middle - 1) + "┤" if high > middle else ""
+    return "█" * low + "▒" * (middle - low) + line
+
+
+def spark(answer: Answer, value: Any) -> str:
+    """A value's estimates round by round, as small bars from 0 to the largest; a blank where they tell nothing."""
+    shares = []
+    for estimate in answer.rounds.values():
+        place = value if estimate.values is None else list(estimate.values).index(value)
+        shares.append(float(estimate.shares()[place]))
+    most = max((share for share in shares if not math.isnan(share)), default=0.0) or 1.0
+    step = max(1, -(-len(shares) // _MOST_SPARKS))
+    return "".join(
+        " " if math.isnan(share) else _SPARKS[round(share / most * (len(_SPARKS) - 1))] for share in shares[::step]
+    )
+
+
+def people_columns(each: Sequence[tuple[int, ActivePeople]]) -> dict[str, Any]:
+    """The columns of how many people were active, the same in all rows of a round."""
+    names = {"people": 1, "people_lower": 0, "people_upper": 2}
+    return {
+        name: np.repeat([(p.lower, p.value, p.upper)[i] for _, p in each], [rows for rows, _ in each])
+        for name, i in names.items()
+    }
+
+
+@make_view.register
+def _(estimate: Estimate) -> View:
+    return _estimate_view(estimate, str)
+
+
+@make_view.register
+def _(answer: Answer) -> View:
+    if answer.only_counts:
+        return view_of(people_trend(answer, beta=answer.best.beta))
+    view = _estimate_view(answer.best, answer.label)
+    if answer.question.turns is None:
+        return view
+    people = active_notes(answer.people(beta=answer.best.beta), len(answer.rounds) if answer.pooled else 1)
+    return replace(view, sentences=[*view.sentences, *people])
+
+
+def _estimate_view(estimate: Estimate, label: Any) -> View:
+    count = estimate.frequencies.size
+    title = f"{count:,} values from {estimate.n:,} reports"
+    told = (
+        f"{title}. Intervals hold for all values at once, except with probability {estimate.beta:g} (upper); the "
+        "standard error is estimated."
+    )
+    ranked = estimate.top(min(SHOWN_ROWS, count))
+    rows = [
+        (
+            label(each.value),
+            shown_share(each.frequency),
+            "" if each.frequency is None else percent(each.standard_error),
+            range_words(each.lower, each.upper),
+            "stands out" if each.stands_out else "",
+        )
+        for each in ranked
+    ]
+    remarks = [NOT_TOLD] * any(each.frequency is None for each in ranked)
+    remarks += order_notes([(each.lower, each.upper) for each in ranked], others=not estimate.certainly_top(ranked))
+    headings = ("value", "share", "standard error", "interval", "")
+    return View(
+        title=title,
+        sentences=[told, *remarks],
+        tables=[Table(headings, rows, more=count - len(rows))],
+        data=lambda: columns(estimate, consistent=False),
+    )
+
+
+@make_view.register
+def _(distribution: Distribution) -> View:
+    count = distribution.edges.size
+    title = f"the share of people at or below each of {count:,} numbers"
+    told = (
+        f"{title.capitalize()} (sampled). Intervals hold for all numbers at once, except with probability "
+        f"{distribution.beta:g} (upper)."
+    )
+    lower, upper = distribution.lower_simultaneous, distribution.upper_simultaneous
+    rows = [
+        (
+            number(float(distribution.edges[i])),
+            shown_share(float(distribution.curve[i]) if distribution.tells[i] else None),
+            range_words(float(lower[i]), float(upper[i])),
+        )
+        for i in range(0, count, -(-count // SHOWN_ROWS))
+    ]
+    return View(
+        title=title,
+        sentences=[told],
+        tables=[Table(("number", "share", "interval"), rows, more=count - len(rows))],
+        data=lambda: _distribution_data(distribution),
+    )
+
+
+def _distribution_data(distribution: Distribution) -> Columns:
+    names = ("standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
+    tells = distribution.tells.tolist()
+    shown = {"share": distribution.shares.clip(0, 1), "curve": distribution.curve}
+    return {
+        "number": floats(distribution.edges),
+        **{
+            name: floats(share if told else None for share, told in zip(shares, tells, strict=True))
+            for name, shares in shown.items()
+        },
+        "tells": truths(tells),
+        "unclamped": floats(distribution.shares),
+        **{name: floats(getattr(distribution, name)) for name in names},
+    }
+
+
+@make_charts.register
+def _(estimate: Estimate, top: int) -> list[Chart]:
+    """The values with the largest estimates, with intervals that hold for all values at once."""
+    return [value_bars(estimate, estimate.top(top), str, "")]
+
+
+def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str) -> Chart:
+    """The shares of these values as bars; `pooled` says of which rounds they are."""
+    count = estimate.frequencies.size
+    shown = f"{count:,} values"
+    if len(rows) < count:
+        which = "most frequent" if estimate.certainly_top(rows) else "largest estimates"
+        shown = f"the {len(rows)} {which} of {count:,} values"
+    order = "".join(f"; {note}" for note in order_notes([(row.lower, row.upper) for row in rows]))
+    words = BarWords(
+        f"Shares of {shown}, from {estimate.n:,} reports{pooled}",
+        "stands out: the interval excludes 0",
+        "may be noise: the interval includes 0",
+        "estimate (sampled), and an interval that holds for all values at once, except with probability "
+        f"{estimate.beta:.3g} (upper){order}",
+    )
+    bars = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
+    return share_bars("shares", bars, words)
+
+
+@make_charts.register
+def _(distribution: Distribution, top: int) -> list[Chart]:
+    """The curve that does not decrease, its estimates, and the bands for one number and for all."""
+    columns = {
+        "x": distribution.edges,
+        "low": distribution.lower,
+        "high": distribution.upper,
+        "least": distribution.lower_simultaneous,
+        "most": distribution.upper_simultaneous,
+        "curve": distribution.curve,
+        "share": distribution.shares.clip(0, 1),
+        "tells": distribution.tells,
+    }
+    table = zip(*(column.tolist() for column in columns.values()), strict=True)
+    rows = [row for cells in table if math.isfinite((row := dict(zip(columns, cells, strict=True)))["x"])]
+    for row in rows:
+        if not row.pop("tells"):
+            row |= {"curve": None, "share": None}
+    base = points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
+    up: dict[str, Any] = {"title": "share of people", "axis": share_axis(), "scale": alt.Scale(domain=[0, 1])}
+    beta = f"except with probability {distribution.beta:.3g} (upper)"
+    key = Key(
+        [],
+        [
+            Series("estimates (sampled)", NEUTRAL, mark="circle", filled=True),
+            Series("the nearest curve that does not fall (sampled)", BLUE),
+            Series(f"band for one number, {beta}", "#7fb0d6", mark="square", filled=True),
+            Series(f"band for all numbers at once, {beta}", "#c5dbec", mark="square", filled=True),
+        ],
+    )
+    drawing = alt.layer(
+        base.mark_area(color=BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
+        base.mark_area(color=BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
+        base.mark_line(color=BLUE, strokeWidth=2).encode(y="curve:Q"),
+        base.mark_point(color=NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
+        key.legend,
+    )
+    title = "The share of people at or below each number"
+    return [Chart(name="distribution", title=title, drawing=drawing.properties(height=300))]

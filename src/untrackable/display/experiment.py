@@ -1,0 +1,149 @@
+"""Two worlds that an observer tells apart: delta by gamma (the privacy profile), the view and the charts."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from untrackable.brackets import Bracket
+from untrackable.display.charts import (
+    BLUE,
+    INK,
+    NEUTRAL,
+    Key,
+    Series,
+    alt,
+    points,
+)
+from untrackable.display.numbers import number, said
+from untrackable.display.view import Chart, Table, View, ends, floats, make_charts, make_view
+from untrackable.theory.experiment import WorldPair
+
+SMALLEST_DELTA = 1e-9
+"""The smallest delta that is shown."""
+_GAMMAS = 61
+_FARTHEST = 20.0
+"""The largest gamma that is shown where delta never falls below the smallest."""
+
+
+class DeltaPoint(NamedTuple):
+    """Delta at one gamma."""
+
+    gamma: float
+    delta: Bracket
+
+
+def delta_curve(pair: WorldPair) -> list[DeltaPoint]:
+    """Delta from gamma = 0 to where there is nothing beyond, or too little to be shown."""
+    small = pair.gamma(SMALLEST_DELTA).upper
+    end = small if math.isfinite(small) else min(pair.pure(), _FARTHEST)
+    gammas = np.linspace(0.0, end if end > 0 else 1.0, _GAMMAS).tolist()
+    return [DeltaPoint(gamma, pair.delta(gamma)) for gamma in gammas]
+
+
+@make_view.register
+def _(pair: WorldPair) -> View:
+    advantage = pair.advantage()
+    told = (
+        f"Two worlds that an observer tells apart with an advantage of {advantage} over a guess. Delta is how far "
+        "the odds can exceed the factor e^gamma."
+    )
+    rows = [(number(gamma), str(pair.delta(gamma))) for gamma in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)]
+
+    def data() -> dict[str, Any]:
+        curve = delta_curve(pair)
+        return {"gamma": floats(at.gamma for at in curve), **ends("delta", curve, lambda at: at.delta)}
+
+    return View(
+        title=f"advantage {advantage}",
+        sentences=[told],
+        tables=[Table(("gamma", "delta"), rows)],
+        data=data,
+    )
+
+
+_RATES = 201
+_WITHIN = "(exact, within the width of the line)"
+_SMALL = 0.01
+"""If delta falls below this, its axis is logarithmic."""
+_BETWEEN = Series("where it lies: at least, at most", "#c5dbec", mark="square", filled=True)
+
+
+@make_charts.register
+def _(pair: WorldPair, top: int) -> list[Chart]:
+    """The bracket of delta(gamma), and below it how often one world is recognised at what price."""
+    return [_delta_chart(pair), _trade_off(pair, pair.advantage())]
+
+
+def _delta_chart(pair: WorldPair) -> Chart:
+    curve = delta_curve(pair)
+    deltas = [point.delta for point in curve]
+    highest, lowest = (most(delta.upper for delta in deltas) for most in (max, min))
+    logarithmic = highest > 0 and lowest < _SMALL
+    wide = _is_wide(deltas) and pair.has_lower_end
+    rows = [
+        {
+            "gamma": point.gamma,
+            "delta": point.delta.upper,
+            "low": max(point.delta.lower, SMALLEST_DELTA / 10) if logarithmic else point.delta.lower,
+        }
+        for point in curve
+        if point.delta.upper > 0 or not logarithmic
+    ]
+    ends = [SMALLEST_DELTA, 2.0] if logarithmic else [0.0, 1.0]
+    scale = alt.Scale(type="log" if logarithmic else "linear", domain=ends, nice=False, clamp=True)
+    base = points(rows).encode(x=alt.X("gamma:Q", title="gamma", scale=alt.Scale(nice=False)))
+    axis = alt.Axis(tickCount=5, format=".0e" if logarithmic else ".4~g")
+    line = base.mark_line(color=BLUE, strokeWidth=2)
+    layers = [line.encode(y=alt.Y("delta:Q", title="delta", scale=scale, axis=axis))]
+    series = [Series(_certainty(deltas), BLUE)]
+    if wide:
+        layers.insert(
+            0, base.mark_area(color=BLUE, opacity=0.25).encode(y=alt.Y("delta:Q", scale=scale), y2="low:Q")
+        )
+        series.append(_BETWEEN)
+    return Chart(
+        name="deltas",
+        title="How far the odds can exceed the factor e^gamma: delta",
+        drawing=alt.layer(*layers, Key([], series).legend).properties(height=230),
+    )
+
+
+def _certainty(deltas: list[Bracket]) -> str:
+    at_most = _is_wide(deltas) or any(delta.certainty == "upper" for delta in deltas)
+    return "delta, at most (upper)" if at_most else f"delta {_WITHIN}"
+
+
+def _is_wide(deltas: list[Bracket]) -> bool:
+    """Whether a picture shows that the two ends differ."""
+    return any(delta.upper > SMALLEST_DELTA and delta.upper > 1.02 * delta.lower for delta in deltas)
+
+
+def _trade_off(pair: WorldPair, advantage: Bracket) -> Chart:
+    curve = pair.roc(_RATES)
+    exact = pair.has_lower_end and float(np.max(curve.upper - curve.lower)) < 0.01
+    ends = zip(curve.fpr.tolist(), curve.upper.tolist(), curve.lower.tolist(), strict=True)
+    base = points([{"rate": rate, "power": upper, "low": lower} for rate, upper, lower in ends])
+    unit = alt.Scale(domain=[0, 1])
+    x = alt.X("rate:Q", title="Q taken for P (false positives)", scale=unit)
+    y = alt.Y("power:Q", title="P recognised (true positives)", scale=unit)
+    best = f"the best observer {_WITHIN}" if exact else "any observer, at most (upper)"
+    layers, series = [], [Series(best, BLUE)]
+    if pair.has_lower_end and not exact:
+        layers.append(base.mark_area(color=BLUE, opacity=0.25).encode(x=x, y=y, y2="low:Q"))
+        series.append(_BETWEEN)
+    layers.append(base.mark_line(color=BLUE, strokeWidth=2).encode(x=x, y=y))
+    guess = Series("guessing (exact)", NEUTRAL, (4, 4))
+    diagonal = points([{"rate": 0, "power": 0}, {"rate": 1, "power": 1}])
+    layers.append(diagonal.mark_line(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x=x, y=y))
+    series.append(guess)
+    if advantage.upper > 0:
+        at = float(curve.fpr[int(np.argmax(curve.upper - curve.fpr))])
+        gap = points([{"rate": at, "power": at + advantage.upper, "low": at}])
+        layers.append(gap.mark_rule(color=INK, strokeWidth=2).encode(x=x, y=y, y2="low:Q"))
+        series.append(Series(f"the advantage: {said(advantage)}", INK, mark="M0,-1L0,1"))
+    return Chart(
+        name="roc",
+        title=f"The best observer's trade-off: advantage {said(advantage)}",
+        drawing=alt.layer(*layers, Key([], series).legend).properties(height=380),
+    )

@@ -1,0 +1,267 @@
+"""Reports about all parts of a value at once, each with its part of eps: several questions, divided.
+
+By sequential composition the parts of eps add up, so a person's eps is that of all parts together.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untrackable import checks
+from untrackable.arrays import FloatArray
+from untrackable.estimation.aggregators import Reports, Scope
+from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct
+from untrackable.mechanisms.local_interface import Truthfulness
+from untrackable.mechanisms.randomness import Entropy, log_ratio_upper
+from untrackable.mechanisms.view_tables import EntryLaw, TableLaw, View, table_law, worst_accuracy
+from untrackable.mechanisms.views import LevelLayout, ViewAggregator, ViewRows
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd import CrowdClasses
+from untrackable.theory.experiment import Certainty
+from untrackable.theory.factor import Factor
+
+MOST_PARTS = 8
+LARGEST_PART = 16
+"""The largest number of bits of a part."""
+MOST_BITS = 63
+"""The largest number of bits of a value."""
+_LARGEST_WEIGHT = 1 << 32
+_ROUNDED_DOWN = 1 - 2.0**-50
+"""The parts of eps are smaller by this factor, so that rounding never makes them more than eps together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divided:
+    """One noisy inner product about each part of a value, with eps divided over them.
+
+    The first part is the lowest bits of the value; `sizes` are the numbers of bits. The parts' eps are proportional
+    to `weights`, by default all the same, and their answers have `widths` bits, by default the best. A report is
+    the reports about all parts, the first in the lowest bits. The table of every part can be estimated.
+    """
+
+    sizes: tuple[int, ...]
+    eps: float
+    weights: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()
+    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
+    layout: LevelLayout = field(init=False, repr=False, compare=False)
+
+    published = "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis (2006)"
+
+    def __post_init__(self) -> None:
+        sizes = tuple(checks.integer("a size", size, low=1, high=LARGEST_PART) for size in self.sizes)
+        if not 2 <= len(sizes) <= MOST_PARTS or sum(sizes) > MOST_BITS:
+            raise ValueError(f"sizes must be between 2 and {MOST_PARTS} numbers, at most {MOST_BITS} together")
+        eps = checks.epsilon("eps", self.eps)
+        weights = _one_each("weights", self.weights or (1,) * len(sizes), sizes, _LARGEST_WEIGHT)
+        shares = [eps * weight / sum(weights) * _ROUNDED_DOWN for weight in weights]
+        widths: Sequence[int | None] = [None] * len(sizes)
+        if self.widths:
+            widths = _one_each("widths", self.widths, sizes, LARGEST_WIDTH)
+        bases = tuple(
+            NoisyInnerProduct(bits=bits, eps=share, width=width)
+            for bits, share, width in zip(sizes, shares, widths, strict=True)
+        )
+        checks.settle(self, sizes=sizes, eps=eps, weights=weights, widths=tuple(base.width for base in bases))
+        checks.settle(self, bases=bases, layout=LevelLayout(sum(base.report_bits for base in bases), 1))
+
+    @property
+    def values(self) -> int:
+        """The number of values, 2^bits."""
+        return 1 << sum(self.sizes)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The bits of each part."""
+        return tuple(
+            tuple(range(start, start + size)) for start, size in zip(_starts(self.sizes), self.sizes, strict=True)
+        )
+
+    @property
+    def width(self) -> int:
+        """The number of bits of the widest answer."""
+        return max(self.widths)
+
+    @property
+    def whole(self) -> None:
+        """No part shows the whole value."""
+        return
+
+    @property
+    def report_bits(self) -> int:
+        """Width of the reports about all parts."""
+        return self.layout.report_bits
+
+    @property
+    def words(self) -> int:
+        """The number of random words per simulated report, and of working memory."""
+        return sum(base.words for base in self.bases) + self.report_bits // 8
+
+    def parts(self, value: int) -> list[int]:
+        """The parts of a value."""
+        return [
+            value >> start & (1 << size) - 1 for start, size in zip(_starts(self.sizes), self.sizes, strict=True)
+        ]
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """A report. Each part takes entropy in its turn."""
+        parts = self.parts(checks.private_integer("value", value, below=self.values))
+        report = place = 0
+        for base, part in zip(self.bases, parts, strict=True):
+            report |= base.draw(part, entropy) << place
+            place += base.report_bits
+        return report
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        flat, columns = values.reshape(-1).astype(np.uint64, copy=False), []
+        for base, start in zip(self.bases, _starts(self.sizes), strict=True):
+            shown = flat >> np.uint64(start) & np.uint64(base.values - 1)
+            own = _bytes(base.simulate(shown, rng))
+            columns.append(np.unpackbits(own, axis=1, count=base.report_bits, bitorder="little"))
+        joined = _packed(np.hstack(columns))
+        return joined.reshape(*values.shape, *joined.shape[1:])
+
+    def split(self, reports: Reports) -> list[Reports]:
+        """The reports about each part, from words or rows of bytes."""
+        rows, own, start = _bytes(reports), [], 0
+        for base in self.bases:
+            stop = start + base.report_bits
+            bits = np.unpackbits(rows[:, start // 8 : -(-stop // 8)], axis=1, bitorder="little")
+            own.append(_packed(bits[:, start % 8 :][:, : base.report_bits]))
+            start = stop
+        return own
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: every part must be a report of its base."""
+        starts = _starts([base.report_bits for base in self.bases])
+        return 0 <= report < 1 << self.report_bits and all(
+            base.possible(report >> start & (1 << base.report_bits) - 1)
+            for base, start in zip(self.bases, starts, strict=True)
+        )
+
+    @property
+    def certainty(self) -> Certainty:
+        """Exact: some two values differ in every part."""
+        return "exact"
+
+    def privacy_factor(self) -> Factor:
+        """The product of all parts' factors, for two values that differ in every part. It dominates all others."""
+        return _product([base.privacy_factor() for base in self.bases])
+
+    def largest_loss(self) -> float:
+        """The sum over all parts, rounded up once."""
+        more = math.prod(((1 << 64) - base.flip.threshold) * ((1 << base.width) - 1) for base in self.bases)
+        return log_ratio_upper(more, math.prod(base.flip.threshold for base in self.bases))
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Those of the part with the largest eps alone: less is learned from it than from all (lower)."""
+        return max(self.bases, key=lambda base: base.eps).crowd_classes()
+
+    def repeat_factor(self) -> Factor:
+        """One report sent twice has all parts equal. Two reports have them by chance."""
+        return _product([base.repeat_factor() for base in self.bases])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """The log probability of every report: the sum over its parts."""
+        shape = reports.shape[:-1] if self.layout.bytes else reports.shape
+        split = self.split(self.layout.rows(reports))
+        logs = (
+            base.log_likelihood(own, part)
+            for base, own, part in zip(self.bases, split, self.parts(value), strict=True)
+        )
+        return np.asarray(sum(logs)).reshape(shape)
+
+    def truthfulness(self) -> Truthfulness:
+        """How often the answers about all parts are right."""
+        parts = [base.truthfulness() for base in self.bases]
+        return Truthfulness("question", math.prod(one.own for one in parts), math.prod(one.noise for one in parts))
+
+    def table_law(self, view: int | View) -> TableLaw:
+        """How well the table of a part, given by its number, or of some of its bits is known."""
+        return _table_law(self, view if isinstance(view, tuple) else self.views[view])
+
+    def entry_laws(self, tables: tuple[View, ...]) -> tuple[EntryLaw, ...]:
+        """How well one entry of each table is known. It is the same for every entry of a table."""
+        return tuple(_table_law(self, bits).entry for bits in tables)
+
+    def largest_weight(self) -> float:
+        """The largest number that one report adds to n times the frequency of an entry of a table (upper)."""
+        return max(entry.largest for entry in self.entry_laws(self.views))
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """The error of an entry of the table that is known least well, from one report per person."""
+        return worst_accuracy(self.entry_laws(self.views), people, beta)
+
+    def aggregator(self, scope: Scope) -> "DividedAggregator":
+        return DividedAggregator(scope, self)
+
+
+class DividedAggregator(ViewAggregator):
+    """The sums of the answers about every part. A report counts for all of them."""
+
+    _mechanism: Divided
+
+    def _possible(self, reports: Reports) -> None:
+        self._by_view(reports)
+
+    def _add(self, reports: Reports) -> None:
+        self._add_rows(self._by_view(reports))
+        self.n += reports.shape[0]
+
+    def _by_view(self, reports: Reports) -> list[ViewRows]:
+        if self._mechanism.layout.split(reports)[0].any():
+            raise ValueError(self._range())
+        return [self._rows_of(view, own) for view, own in enumerate(self._mechanism.split(reports))]
+
+    def _range(self) -> str:
+        return f"a report must have {self._mechanism.report_bits} bits, with a report of its base for every part"
+
+
+def _one_each(name: str, given: Sequence[int], sizes: Sequence[int], high: int) -> tuple[int, ...]:
+    if len(given) != len(sizes):
+        raise ValueError(f"{name} must be one number for each of {len(sizes)} parts, got {len(given)}")
+    return tuple(checks.integer(f"one of {name}", number, low=1, high=high) for number in given)
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    """The lowest bit of each part."""
+    return [0, *itertools.accumulate(sizes)][:-1]
+
+
+def _product(factors: Sequence[Factor]) -> Factor:
+    """Several independent observations as one."""
+
+    def both(one: Factor, other: Factor) -> Factor:
+        p, q = (np.outer(a, b).reshape(-1) for a, b in ((one.p, other.p), (one.q, other.q)))
+        return Factor(p, q, np.add.outer(one.loss, other.loss).reshape(-1)).merged()
+
+    return reduce(both, factors)
+
+
+@lru_cache(maxsize=64)
+def _table_law(mechanism: Divided, bits: View) -> TableLaw:
+    """A report is about every part, so each has the probability 1."""
+    return table_law(mechanism.views, mechanism.bases, (Fraction(1),) * len(mechanism.bases), bits)
+
+
+def _bytes(reports: Reports) -> NDArray[np.uint8]:
+    """A row of bytes for each report, the lowest first."""
+    if reports.ndim == 1:
+        reports = np.ascontiguousarray(reports, dtype="<u8")[:, None]
+    return reports.view(np.uint8)
+
+
+def _packed(bits: NDArray[np.uint8]) -> Reports:
+    """Reports of these bits as words, or as bytes if they are wider."""
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    if bits.shape[1] > 64:
+        return rows
+    words = np.zeros((rows.shape[0], 8), dtype=np.uint8)
+    words[:, : rows.shape[1]] = rows
+    return words.view("<u8")[:, 0].astype(np.uint64, copy=False)

@@ -1,1 +1,0 @@
-"""Deck, Fading and RNIP: mechanisms that send noisy inner products and are set by a whole privacy budget."""

@@ -1,1 +1,0 @@
-"""Mechanisms whose clients keep a noisy copy of their value for ever and add noise to every report."""

@@ -1,0 +1,692 @@
+"""Local mechanisms for plain questions, each with its sums, and what sends their reports.
+
+`RandomizedResponse` on one bit (Warner 1965) is for yes/no questions, and `SubsetSelection` for a list of answers:
+a frequency oracle whose report is a random set of values, which contains the true one more often than any other.
+`OneBitMean` tells the mean of numbers: a number is rounded at random to one end of its range, and then told with
+noise. `Present` has no content, for campaigns that count people and ask nothing.
+
+Subset selection is of Ye, Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential
+Privacy" (IEEE Transactions on Information Theory, 2018); Wang et al., "Mutual Information Optimally Local Private
+Discrete Distribution Estimation" (2016).
+
+`Fresh` sends such reports in the plainest way: with fresh noise in every round. Nobody can link fresh reports by
+their content, but privacy does not last: by composition, every report spends some. One report in a person's turn is
+all that is needed, so campaigns with turns send fresh reports. `LocalWrapper` is the base of all that send them.
+"""
+
+import decimal
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.arrays import FloatArray
+from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
+from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.intervals import LinearSpreads, Spread, subset_spread
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.interface import (
+    After,
+    Mechanism,
+    ObservedRounds,
+    Values,
+    everything_revealed,
+    pack_integers,
+    round_number,
+    unpack_integers,
+)
+from untrackable.mechanisms.kept_bits import PositionCounts
+from untrackable.mechanisms.local_interface import (
+    BoundedLocal,
+    Local,
+    SentRounds,
+    TruthfulLocal,
+    Truthfulness,
+    WeightedLocal,
+    local_population,
+    per_round,
+)
+from untrackable.mechanisms.randomness import (
+    Chance,
+    Entropy,
+    below,
+    draw_subset,
+    flip_chance,
+    flip_eps,
+    flip_eps_upper,
+    log_ratio_upper,
+    simulate_subsets,
+)
+from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.theory.crowd import CrowdClasses
+from untrackable.theory.experiment import Certainty, Experiment, Mixture
+from untrackable.theory.factor import Factor
+
+LARGEST = 4096
+MOST_VALUES = 1 << 32
+_WORD = 1 << 64
+_LINE = 1e-9
+"""Weights are on a line if they are off it by at most this share of their range."""
+ONLY_THE_MEAN = "one noisy bit of each number tells the mean only: no frequencies, no quantiles, and no other sums"
+
+
+class _OneNoisyBit:
+    """The common part of local mechanisms whose report is one bit, flipped with probability 1/(e^eps + 1)."""
+
+    __slots__ = ()
+    flip: Chance
+    report_bits = 1
+
+    def possible(self, report: int) -> bool:
+        return report in (0, 1)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Exact: some two values always have different bits before the noise."""
+        return "exact"
+
+    def privacy_factor(self) -> Factor:
+        """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""
+        lie, eps = self.flip.probability, flip_eps(self.flip)
+        return Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps])
+
+    def largest_loss(self) -> float:
+        """ln((1-η)/η), rounded up."""
+        return flip_eps_upper(self.flip)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse(_OneNoisyBit):
+    """A report is the person's bit, or with probability 1/(e^eps + 1) the other one."""
+
+    eps: float
+    flip: Chance = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.settle(self, eps=checks.epsilon("eps", self.eps))
+        checks.settle(self, flip=flip_chance(self.eps))
+
+    values = 2
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """The bit or its opposite, from 8 bytes of entropy."""
+        return checks.private_integer("value", value, below=2) ^ self.flip.happens(entropy)
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
+        return values ^ self.flip.simulate(rng, values.shape)
+
+    def crowd_classes(self) -> CrowdClasses:
+        """The two reports. Everybody else holds the second value, as there is no third."""
+        lie = self.flip.probability
+        return CrowdClasses((1 - lie, lie), (lie, 1 - lie), (lie, 1 - lie))
+
+    def largest_weight(self) -> float:
+        """(1-η)/(1-2η), for a report that counts for the value."""
+        lie = self.flip.probability
+        return (1 - lie) / (1 - 2 * lie)
+
+    def repeat_factor(self) -> Factor:
+        """One report sent twice is equal for certain. Two reports are equal by chance."""
+        lie = self.flip.probability
+        return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        lie = self.flip.probability
+        return np.log(np.where(np.equal(reports, value), 1 - lie, lie))
+
+    def truthfulness(self) -> Truthfulness:
+        """A report is the bit itself unless it is flipped."""
+        return Truthfulness("answer", 1 - self.flip.probability, 0.5)
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        lie = self.flip.probability
+        return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
+
+    def aggregator(self, scope: Scope) -> BitAggregator:
+        lie = self.flip.probability
+        return BitAggregator(scope, truth=1 - lie, lie=lie)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneBitMean(_OneNoisyBit):
+    """A report is one bit: 1 with probability u/(values-1) for a value u, and then flipped with 1/(e^eps + 1).
+
+    The rounding is drawn for every report, and nothing but the report is kept: a kept rounding would be a bit to
+    follow people by. Only the mean can be estimated. Values stand for numbers at equal distances. The two ends of
+    the range are rounded to different bits. Values between them are mixtures, and reveal less.
+    """
+
+    values: int
+    eps: float
+    flip: Chance = field(init=False, repr=False)
+
+    tells_shares = False
+    published = "Duchi, Jordan, Wainwright: Local privacy and statistical minimax rates (2013); Ding et al. (2017)"
+
+    def __post_init__(self) -> None:
+        values = checks.integer("values", self.values, low=2, high=MOST_VALUES)
+        checks.settle(self, values=values, eps=checks.epsilon("eps", self.eps))
+        checks.settle(self, flip=flip_chance(self.eps))
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """A report. The rounding takes 8 bytes of entropy or more, and then the noise 8 bytes."""
+        value = checks.private_integer("value", value, below=self.values)
+        rounded = below(self.values - 1, entropy) < value
+        return int(rounded ^ self.flip.happens(entropy))
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
+        rounded = rng.integers(0, self.values - 1, size=values.shape, dtype=np.uint64) < values
+        return (rounded ^ self.flip.simulate(rng, values.shape)).astype(np.uint64)
+
+    def differing_exact(self) -> Fraction:
+        """1: the two ends of the range are always rounded to different bits."""
+        return Fraction(1)
+
+    def repeat_factor(self) -> Factor:
+        """One report sent twice, against two reports that are equal by chance (upper, for all values).
+
+        A value reports its rarer bit with a probability m between η and ½. For an observer who allows e^γ, one
+        report seen twice stands out by at most 1 - e^γ/2 as long as both bits do, and by m(1 - e^γ·m) when only the
+        rarer one does. This factor is at least as far apart: 1 - e^γ/2 at first, and then ½(1 - e^γ·η). Two reports
+        differ with probability 2m(1-m), at most ½.
+        """
+        lie = self.flip.probability
+        losses = [-math.log(lie), -math.log1p(-lie), -math.inf]
+        return Factor([0.5, 0.5, 0.0], [0.5 * lie, 0.5 * (1 - lie), 0.5], losses)
+
+    @property
+    def repeat_certainty(self) -> Certainty:
+        """Upper: how well a repeated report is recognised depends on the value."""
+        return "upper"
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        one = self._one(value)
+        return np.log(np.where(np.equal(reports, 1), one, 1 - one))
+
+    def _one(self, value: int) -> float:
+        """The probability of a report of 1."""
+        lie, place = self.flip.probability, value / (self.values - 1)
+        return lie + (1 - 2 * lie) * place
+
+    def truthfulness(self) -> Truthfulness:
+        """A report answers whether the number is above a random one, which is not sent along."""
+        return Truthfulness("question", 1 - self.flip.probability, 0.5)
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """The error of the mean, as a share of the range from the lowest to the highest value."""
+        span = self._span()
+        return Accuracy(
+            checks.integer("people", people, low=1),
+            beta,
+            mean_radius(people, beta, span=span),
+            span / (2 * math.sqrt(people)),
+            "of the mean, as a share of the range, whatever people hold (upper)",
+        )
+
+    def _span(self) -> float:
+        """1/(1-2η), the difference that one bit makes to n times the mean, as a share of the range."""
+        return _WORD / (_WORD - 2 * self.flip.threshold)
+
+    def aggregator(self, scope: Scope) -> "MeanAggregator":
+        lie = self.flip.probability
+        return MeanAggregator(scope, values=self.values, truth=1 - lie, lie=lie)
+
+
+class MeanAggregator(BitAggregator):
+    """How many reported bits are 1. They tell the mean of the numbers, and nothing else."""
+
+    def __init__(self, scope: Scope, *, values: int, truth: float, lie: float) -> None:
+        super().__init__(scope, truth=truth, lie=lie)
+        self._values = values
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """Only this estimate's mean is meaningful: its frequencies may be anything from 0 to 1.
+
+        As if everybody held one of the two ends, with the right mean.
+        """
+        mean = (self.ones / n - self._lie) / (self._truth - self._lie)
+        frequencies = np.zeros(self._values)
+        frequencies[0], frequencies[-1] = 1 - mean, mean
+        unknown = np.broadcast_to(np.inf, frequencies.shape)
+        return Estimate(
+            frequencies,
+            n,
+            beta,
+            unknown,
+            span=np.broadcast_to(1 / (self._truth - self._lie), frequencies.shape),
+            deviation=unknown,
+            spread=LinearSpreads(self._spread),
+        )
+
+    def _spread(self, weights: FloatArray) -> Spread:
+        """That of weights on a line over all values; others cannot be estimated."""
+        line = np.linspace(weights[0], weights[-1], weights.size)
+        reach = abs(float(weights[-1] - weights[0]))
+        if weights.size != self._values or np.abs(weights - line).max() > _LINE * max(reach, 1e-300):
+            raise ValueError(ONLY_THE_MEAN)
+        span = reach / (self._truth - self._lie)
+        return Spread.of_term(span**2 / 4, span)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetSelection:
+    """A report is a set of `size` (d) of the `values` (k). Sets with the true value are e^eps times as likely.
+
+    The set misses the value with probability (k-d)/(d·e^eps + k-d). Its other elements are uniform. By default the
+    size is the one with the smallest variance, about k/(e^eps + 1). A report is the set as a mask, with bit i for
+    value i.
+    """
+
+    values: int
+    eps: float
+    size: int = 0
+    miss: Chance = field(init=False, repr=False)
+
+    published = "Ye, Barg, Optimal Schemes for Discrete Distribution Estimation (IEEE Trans. Inf. Theory 2018)"
+
+    def __post_init__(self) -> None:
+        values = checks.integer("values", self.values, low=2, high=LARGEST)
+        eps = checks.epsilon("eps", self.eps)
+        size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
+        checks.settle(self, values=values, eps=eps, size=size, miss=_miss(values, size, eps))
+        if self._odds[0] <= self._odds[1]:
+            raise ValueError(
+                f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
+            )
+
+    @property
+    def report_bits(self) -> int:
+        return self.values
+
+    @property
+    def words(self) -> int:
+        """The number of words per simulated report, for randomness and working memory."""
+        return 2 * self.values
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """A report: 8 bytes decide whether the set misses the value, and then each other element is drawn."""
+        value = checks.private_integer("value", value, below=self.values)
+        missed = self.miss.happens(entropy)
+        others = draw_subset(self.size - (not missed), self.values - 1, entropy)
+        lower = others & ((1 << value) - 1)
+        return (others >> value) << (value + 1) | (not missed) << value | lower
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
+        held = values.reshape(-1, 1).astype(np.int64)
+        missed = self.miss.simulate(rng, (held.shape[0],))
+        others = np.empty((held.shape[0], self.values - 1), dtype=np.uint8)
+        for rows, size in ((missed, self.size), (~missed, self.size - 1)):
+            others[rows] = simulate_subsets(int(np.count_nonzero(rows)), size, self.values - 1, rng)
+        bits = np.empty((held.shape[0], self.values), dtype=np.uint8)
+        beside = np.arange(self.values - 1)[None, :]
+        np.put_along_axis(bits, beside + (beside >= held), others, axis=1)
+        np.put_along_axis(bits, held, ~missed[:, None], axis=1)
+        return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: it must be a set of the right size."""
+        return 0 <= report < 1 << self.values and report.bit_count() == self.size
+
+    @property
+    def certainty(self) -> Certainty:
+        """Exact: every two values have the same factor."""
+        return "exact"
+
+    def privacy_factor(self) -> Factor:
+        """The loss is ±eps if the set contains one of the two values, and 0 if it contains both or neither."""
+        ours, theirs = (float(chance) for chance in self._one_of_two())
+        more, less = self._odds
+        eps = math.log1p((more - less) / less)
+        rest = 0.0 if self.values == 2 else 1 - ours - theirs
+        return Factor([ours, theirs, rest], [theirs, ours, rest], [eps, -eps, 0.0])
+
+    def largest_loss(self) -> float:
+        """The log of the odds of a set with the value and of one without it, rounded up."""
+        return log_ratio_upper(*self._odds)
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Sets with one of the two values, with or without the third."""
+        ours, theirs = self._one_of_two()
+        if self.values == 2:
+            return CrowdClasses(
+                *((float(a), float(b)) for a, b in ((ours, theirs), (theirs, ours), (theirs, ours)))
+            )
+        more, less = self._odds
+        # Of the sets with the first value and without the second, this share has the third as well.
+        shared = Fraction(self.size - 1, self.values - 2)
+        rows = []
+        for share, third in ((1 - shared, theirs), (shared, theirs * Fraction(more, less))):
+            rows += [(ours * share, theirs * share, third * share), (theirs * share, ours * share, third * share)]
+        first, second, others = zip(*((float(a), float(b), float(c)) for a, b, c in rows if c), strict=True)
+        return CrowdClasses(first, second, others)
+
+    def largest_weight(self) -> float:
+        """(1-c)/(p-c): a set contains its sender's value with probability p, and another with c."""
+        _, elsewhere, span = self._shares()
+        return (1 - elsewhere) * span
+
+    def repeat_factor(self) -> Factor:
+        """One report sent twice is equal for certain. Two reports are the same set by chance."""
+        chances = self.miss.opposite().probability, self.miss.probability
+        logs = self._log_sets()
+        equal = [chance**2 * math.exp(-sets) for chance, sets in zip(chances, logs, strict=True)]
+        losses = [sets - math.log(chance) for chance, sets in zip(chances, logs, strict=True)]
+        return Factor([*chances, 0.0], [*equal, 1 - sum(equal)], [*losses, -math.inf])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        """The log probability, from whether the set contains the value. A set of another size is impossible."""
+        contains = (reports[..., value >> 3] >> np.uint8(value & 7) & np.uint8(1)) == 1
+        chances = self.miss.opposite().probability, self.miss.probability
+        inside, outside = (math.log(c) - sets for c, sets in zip(chances, self._log_sets(), strict=True))
+        sized = np.bitwise_count(reports).sum(axis=-1, dtype=np.int64) == self.size
+        return np.where(sized, np.where(contains, inside, outside), -np.inf)
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """The error from one report per person. A report counts for all values in its set."""
+        there, elsewhere, span = self._shares()
+        return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere, span=span)
+
+    def aggregator(self, scope: Scope) -> "SubsetCounts":
+        return SubsetCounts(scope, self)
+
+    @property
+    def _odds(self) -> tuple[int, int]:
+        """The odds of a set with the value against one without it, as two integers: the exact e^eps."""
+        missed = self.miss.threshold
+        return (_WORD - missed) * (self.values - self.size), missed * self.size
+
+    def _one_of_two(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that the set contains the value but not another one, and the other way round."""
+        missed, others = Fraction(self.miss.threshold, _WORD), self.values - 1
+        return (1 - missed) * Fraction(self.values - self.size, others), missed * Fraction(self.size, others)
+
+    def _log_sets(self) -> tuple[float, float]:
+        """The logarithms of the numbers of sets that contain a given value, and that do not."""
+        others = self.values - 1
+        return math.log(math.comb(others, self.size - 1)), math.log(math.comb(others, self.size))
+
+    def _shares(self) -> tuple[float, float, float]:
+        """The probabilities that a set contains its sender's value, and another; and one over their difference."""
+        there = 1 - Fraction(self.miss.threshold, _WORD)
+        elsewhere = (self.size - there) / (self.values - 1)
+        return float(there), float(elsewhere), float(1 / (there - elsewhere))
+
+
+class SubsetCounts(PositionCounts):
+    """Counts of the sets that contain each value."""
+
+    def __init__(self, scope: Scope, local: SubsetSelection) -> None:
+        super().__init__(scope, local.values, (local.values,))
+        self._local = local
+
+    def _checked(self, reports: Reports) -> Reports:
+        rows = super()._checked(reports)
+        if np.any(np.bitwise_count(rows).sum(axis=1, dtype=np.int64) != self._local.size):
+            raise ValueError(f"a report must be a set of {self._local.size} values")
+        return rows
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        there, elsewhere, _ = self._local._shares()
+        rule = partial(subset_spread, values=self._local.values, size=self._local.size)
+        return self._from_shares(n, beta, there, elsewhere, spread=rule)
+
+
+def best_size(values: int, eps: float) -> int:
+    """The size with the smallest variance: k/(e^eps + 1), rounded up or down."""
+    ideal = values / (math.exp(min(eps, 700.0)) + 1)
+    sizes = {min(values - 1, max(1, rounded)) for rounded in (math.floor(ideal), math.ceil(ideal))}
+    return min(sorted(sizes), key=lambda size: _variance(values, size, eps))
+
+
+def _variance(values: int, size: int, eps: float) -> float:
+    """The variance of one report's contribution to the estimate of a value that its sender does not hold."""
+    there = size / (size + (values - size) * math.exp(-eps))
+    elsewhere = (size - there) / (values - 1)
+    # The gap is there - elsewhere, written so that it does not cancel.
+    gap = there * (values - size) * -math.expm1(-eps) / (values - 1)
+    return elsewhere * (1 - elsewhere) / gap**2
+
+
+def _miss(values: int, size: int, eps: float) -> Chance:
+    """The chance that a set misses the value, (k-d)/(d·e^eps + k-d), rounded up."""
+    with decimal.localcontext(prec=60):
+        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + values - size
+        return Chance(math.ceil((values - size) * Fraction(_WORD) / Fraction(odds)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """A report is one bit, which is always 0. There is one value, so nothing about it can be learned: eps is 0."""
+
+    values = 1
+    report_bits = 1
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """0, without any entropy."""
+        return checks.private_integer("value", value, below=1)
+
+    def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
+        return np.zeros(values.shape, dtype=np.uint64)
+
+    def possible(self, report: int) -> bool:
+        return report == 0
+
+    @property
+    def certainty(self) -> Certainty:
+        """Exact: there is only one value."""
+        return "exact"
+
+    def privacy_factor(self) -> Factor:
+        return Factor([1.0], [1.0])
+
+    def largest_loss(self) -> float:
+        return 0.0
+
+    def repeat_factor(self) -> Factor:
+        """All reports are equal, sent once or twice."""
+        return Factor([1.0], [1.0])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        return np.where(np.equal(reports, 0), 0.0, -np.inf)
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        return Accuracy(people, beta, 0.0, 0.0, deviation=0.0)
+
+    def aggregator(self, scope: Scope) -> Aggregator:
+        return PresentAggregator(scope)
+
+
+class PresentAggregator(Aggregator):
+    """How many reports there are."""
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        """Everybody holds the only value."""
+        return Estimate(np.ones(1), n, beta, np.zeros(1), span=np.ones(1), radii=lambda beta, count: np.zeros(1))
+
+    def _array(self, reports: list[int]) -> Reports:
+        if any(reports):
+            raise ValueError("a report must be 0")
+        return np.zeros(len(reports), dtype=np.uint64)
+
+    def _checked(self, reports: Reports) -> Reports:
+        if np.any(reports != 0):
+            raise ValueError("a report must be 0")
+        return reports.astype(np.uint64, copy=False)
+
+    def _add(self, reports: Reports) -> None:
+        self.n += reports.size
+
+
+LARGEST_SLOTS = 1 << 53
+"""The largest number of slots. Larger numbers cannot be counted exactly in floating point."""
+
+
+class LocalWrapper(Mechanism):
+    """A mechanism that sends reports of a local mechanism, its base."""
+
+    __slots__ = ()
+    base: Local
+
+    @property
+    def report_bits(self) -> int:
+        return self.base.report_bits
+
+    @property
+    def capacity(self) -> int:
+        return self.base.values
+
+    @property
+    def publications(self) -> str:
+        return "; ".join(filter(None, (self.published, getattr(self.base, "published", ""))))
+
+    @property
+    def tells_shares(self) -> bool:
+        return getattr(self.base, "tells_shares", True)
+
+    def accuracy(
+        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
+    ) -> Accuracy:
+        return self.base.accuracy(people, beta)
+
+    def truthfulness(self) -> Truthfulness | None:
+        return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
+
+    def held_error(self, people: int, *, share: float, round: int = 1) -> float | None:
+        """That of one report of the base by each person, if the base can say."""
+        return self.base.held_error(people, share) if isinstance(self.base, NoisyInnerProduct) else None
+
+    def shift(self, *, round: int = 1) -> float | None:
+        return self.base.largest_weight() if isinstance(self.base, WeightedLocal) else None
+
+    def independent_errors(self, values: int) -> int:
+        """One error for every value of the base. With one bit, both values have the same error."""
+        if isinstance(self.base, NoisyInnerProduct) and self.base.bits == 1:
+            return 1
+        return min(self.base.values, 1 << (values - 1).bit_length())
+
+    def _words(self) -> int:
+        return getattr(self.base, "words", 2)
+
+
+def local_base(base: object) -> Local:
+    """The local mechanism to build on, after checks."""
+    if isinstance(base, Mechanism) or not isinstance(base, Local):
+        raise TypeError(
+            "base must be a local mechanism, such as RandomizedResponse or NoisyInnerProduct, "
+            f"not {type(base).__name__}"
+        )
+    return base
+
+
+class ReportSettings:
+    """The settings of one report, as its noisy inner product has them."""
+
+    __slots__ = ()
+    base: NoisyInnerProduct
+
+    @property
+    def bits(self) -> int:
+        """Width of a value in bits, d."""
+        return self.base.bits
+
+    @property
+    def eps_report(self) -> float:
+        """Privacy of one report, ε′."""
+        return self.base.eps
+
+    @property
+    def width(self) -> int:
+        """Width of an answer in bits, w."""
+        return self.base.width
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh(LocalWrapper):
+    """A client sends a new report of a local mechanism in every round, with fresh noise.
+
+    Reports are independent, so nobody can link them. But every report spends privacy, so only a few reports are
+    private. `Memoized` is the opposite extreme.
+    """
+
+    base: Local
+
+    persists = "nothing"
+    pools = True
+    independent = True
+
+    def __post_init__(self) -> None:
+        checks.settle(self, base=local_base(self.base))
+
+    @property
+    def loss_of_one_report(self) -> float | None:
+        """That of the base, if it can say."""
+        return self.base.largest_loss() if isinstance(self.base, BoundedLocal) else None
+
+    def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
+        total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
+        return total
+
+    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
+        """All scores are 0, because nothing links two reports of a person."""
+        return np.zeros((first.shape[0], second.shape[0]))
+
+    def aggregator(self, round: int = 1) -> Aggregator:
+        """Empty sums. Rounds may be merged, because reports are independent."""
+        round_number(round)
+        return self.base.aggregator(Scope(self, 0, pools=True))
+
+    def _privacy(self, reports: int | None, values: Values) -> Experiment:
+        """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
+        if reports is None:
+            return everything_revealed("exact")
+        return Experiment([(self.base.privacy_factor(), reports)], certainty=self.base.certainty)
+
+    def _unlinked_rounds(self, reports: int | None) -> SentRounds:
+        """A new report for every round."""
+        if reports is None:
+            raise ValueError("reports must be given: fresh reports have no last round")
+        return [(self.base, reports)]
+
+    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
+        """Nobody can tell one person from two, because reports are independent given the value."""
+        return [Experiment()]
+
+    def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
+        """Each report after the change reveals it, with fresh noise."""
+        apart = self.base.privacy_factor()
+        return [
+            Experiment([(apart, observed.reports - j)], certainty=self.base.certainty)
+            for j in observed.detection_by_sides()
+        ]
+
+    def new_state(self, value: int, source: Entropy) -> int:
+        """The value itself."""
+        return checks.private_integer("value", value, below=self.base.values)
+
+    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
+        return self.base.draw(state, source), state
+
+    def change_value(self, state: int, value: int, source: Entropy) -> int:
+        return self.new_state(value, source)
+
+    def _value_bits(self) -> int:
+        return (self.base.values - 1).bit_length()
+
+    def pack_state(self, state: int) -> bytes:
+        """The value, in as few bytes as the values of the base need."""
+        return pack_integers([state], self._value_bits())
+
+    def unpack_state(self, payload: bytes) -> int:
+        return unpack_integers(payload, self._value_bits(), 1)[0]
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return local_population(self.base, values, rounds, may_change=True)
+
+    def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
+        return self.base.simulate(per_round(values, len(rounds)), rng)

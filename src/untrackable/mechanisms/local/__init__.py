@@ -1,1 +1,0 @@
-"""Local mechanisms: they make one report from one value and keep no state."""

@@ -1,1 +1,0 @@
-"""Mechanisms by other authors that belong to none of the families."""

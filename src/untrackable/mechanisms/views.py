@@ -1,0 +1,697 @@
+"""Views of a value: each report is about some bits of it only, drawn for every report, and only these are paid for.
+
+It is a frequency oracle with subsampling of questions: the view is drawn, and the report is a noisy inner product
+of the bits that the view shows. `view_tables` says how well the tables of all views are known by such reports.
+"""
+
+import itertools
+import math
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from untrackable import checks
+from untrackable.arrays import FloatArray, Words
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope
+from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.intervals import Spread
+from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
+from untrackable.mechanisms import inner_product
+from untrackable.mechanisms.inner_product import LARGEST_BITS, LARGEST_WIDTH, NoisyInnerProduct
+from untrackable.mechanisms.local_interface import Truthfulness, integer_population
+from untrackable.mechanisms.randomness import Entropy, below
+from untrackable.mechanisms.view_tables import (
+    EntryLaw,
+    TableLaw,
+    View,
+    ViewSpreads,
+    mean_sign,
+    table_law,
+    worst_accuracy,
+)
+from untrackable.theory.accuracy import Accuracy
+from untrackable.theory.crowd import CrowdClasses
+from untrackable.theory.experiment import Certainty
+from untrackable.theory.factor import Factor
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.divided import Divided
+
+MOST_VIEWS = 4096
+LARGEST_VIEW = 24
+"""The largest number of bits that a view shows."""
+MOST_ENTRIES = 1 << 25
+"""The largest number of sums of all views together, 256 MiB."""
+LARGEST_PLAIN_BITS = 63
+"""Values of up to this many bits are one integer in simulation; wider ones are words along a last axis."""
+_LARGEST_WEIGHT = 1 << 32
+_WORD = 64
+_LEVEL_BYTES = 3
+"""The number of bytes that a level can reach into."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLayout:
+    """The layout of a report of `base_bits` bits with one of `levels` levels in the bits above it.
+
+    Reports are integers or, above 64 bits, bytes along the last axis of an array.
+    """
+
+    base_bits: int
+    levels: int
+
+    @property
+    def report_bits(self) -> int:
+        """The width of report and level together."""
+        return self.base_bits + (self.levels - 1).bit_length()
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
+        return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
+
+    def array(self, reports: list[int], refusal: str) -> Reports:
+        """Reports that clients send, as an array; those that are too large or negative are refused."""
+        if any(not 0 <= report < 1 << self.report_bits for report in reports):
+            raise ValueError(refusal)
+        if not self.bytes:
+            return np.array(reports, dtype=np.uint64)
+        data = b"".join(report.to_bytes(self.bytes, "little") for report in reports)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.bytes)
+
+    def rows(self, reports: Reports) -> Reports:
+        """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
+        if not self.bytes:
+            # A negative number becomes a word that is too large.
+            kind = np.int64 if reports.dtype.kind == "i" else np.uint64
+            return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
+        if reports.dtype != np.uint8 or reports.shape[-1:] != (self.bytes,):
+            raise ValueError(
+                f"reports must be arrays of {self.bytes} bytes each, got {reports.dtype} {reports.shape}"
+            )
+        return reports.reshape(-1, self.bytes)
+
+    def joined(self, levels: Words, rest: Reports) -> Reports:
+        """These reports with these levels above them."""
+        if not self.bytes:
+            return rest | levels << np.uint64(self.base_bits)
+        joined = np.zeros((*levels.shape, self.bytes + _LEVEL_BYTES), dtype=np.uint8)
+        if self.base_bits <= _WORD:
+            rest = rest.astype("<u8")[..., None].view(np.uint8)
+        size = -(-self.base_bits // 8)
+        joined[..., :size] = rest[..., :size]
+        position, shift = divmod(self.base_bits, 8)
+        above = levels << np.uint64(shift)
+        for i in range(_LEVEL_BYTES):
+            joined[..., position + i] |= (above >> np.uint64(8 * i) & np.uint64(0xFF)).astype(np.uint8)
+        return joined[..., : self.bytes]
+
+    def split(self, reports: Reports) -> tuple[Words, Reports]:
+        """The levels, and the reports without them. Surplus bits make a level too large, and then it is refused."""
+        if not self.bytes:
+            mask = np.uint64((1 << self.base_bits) - 1)
+            words = reports.astype(np.uint64, copy=False)
+            # With 64 bits in the report there is one level, and NumPy cannot shift by 64.
+            levels = words >> np.uint64(self.base_bits) if self.base_bits < _WORD else np.zeros_like(words)
+            return levels, words & mask
+        position, shift = divmod(self.base_bits, 8)
+        size = -(-self.base_bits // 8)
+        above = np.zeros(reports.shape[:-1], dtype=np.uint64)
+        # If there is only one level, it has no bits.
+        for i in range(min(_LEVEL_BYTES, self.bytes - position)):
+            above |= reports[..., position + i].astype(np.uint64) << np.uint64(8 * i)
+        room = max(size, _WORD // 8)
+        rest = np.zeros((*reports.shape[:-1], room), dtype=np.uint8)
+        rest[..., :size] = reports[..., :size]
+        if shift:
+            rest[..., position] &= np.uint8((1 << shift) - 1)
+        levels = above >> np.uint64(shift)
+        if self.base_bits <= _WORD:
+            return levels, rest.view("<u8")[..., 0].astype(np.uint64, copy=False)
+        return levels, rest
+
+
+class ViewReports:
+    """The common part of mechanisms whose report is about one view of the value, drawn for every report.
+
+    A report is the number of the view, above the report of that view's base. The view says nothing about the
+    person, because it is drawn for every report. If a client kept its view, or balanced views over a deck, an
+    observer could use that to follow it.
+    """
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def bases(self) -> tuple[NoisyInnerProduct, ...]:
+        """The noisy inner product of each view."""
+        raise NotImplementedError
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """The whole numbers that the probabilities of the views are proportional to."""
+        raise NotImplementedError
+
+    def part(self, value: int, view: int) -> int:
+        """What a view shows of a value."""
+        raise NotImplementedError
+
+    @property
+    def ends(self) -> Sequence[int]:
+        """The sums of the first 1, 2, … weights."""
+        raise NotImplementedError
+
+    @property
+    def layout(self) -> LevelLayout:
+        """The layout of a report: the view is above the longest report of a base."""
+        raise NotImplementedError
+
+    @property
+    def report_bits(self) -> int:
+        """Width of the longest report of a base, and of the view."""
+        return self.layout.report_bits
+
+    @property
+    def words(self) -> int:
+        return max(base.words for base in self.bases) + 1
+
+    def shares(self) -> tuple[Fraction, ...]:
+        """The probability of each view (exact)."""
+        total = sum(self.weights)
+        return tuple(Fraction(weight, total) for weight in self.weights)
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        """A report. The view takes entropy first, 8 bytes or more, and then its base."""
+        value = checks.private_integer("value", value, below=self.values)
+        view = bisect_right(self.ends, below(self.ends[-1], entropy))
+        return view << self.layout.base_bits | self.bases[view].draw(self.part(value, view), entropy)
+
+    def possible(self, report: int) -> bool:
+        """Whether this can be a report: the view must exist, and the rest must be a report of its base."""
+        view, rest = divmod(report, 1 << self.layout.base_bits)
+        return 0 <= view < len(self.bases) and self.bases[view].possible(rest)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Exact: some two values differ in every view, and every base has the same factor for all its values."""
+        return "exact"
+
+    def _grouped(self) -> Iterator[tuple[NoisyInnerProduct, Fraction, int]]:
+        """Each base with the probability of its view, and how many views have both."""
+        for (base, share), number in Counter(zip(self.bases, self.shares(), strict=True)).items():
+            yield base, share, number
+
+    def differing_exact(self) -> Fraction:
+        """The probability that two values that differ in every view have different answers."""
+        return sum(
+            (share * number * base.differing_exact() for base, share, number in self._grouped()), Fraction(0)
+        )
+
+    def differing(self) -> float:
+        """The same, rounded."""
+        return float(self.differing_exact())
+
+    def privacy_factor(self) -> Factor:
+        """The mixture of the factors of all views, for two values that differ in every one.
+
+        For other values, an observer learns nothing from the views in which they look alike, so this dominates.
+        """
+        mixed = [(base.privacy_factor(), float(share * number)) for base, share, number in self._grouped()]
+        if len(mixed) == 1:
+            return mixed[0][0]
+        return Factor(
+            np.concatenate([share * factor.p for factor, share in mixed]),
+            np.concatenate([share * factor.q for factor, share in mixed]),
+            np.concatenate([factor.loss for factor, _ in mixed]),
+        ).merged()
+
+    def largest_loss(self) -> float:
+        """The largest of all views."""
+        return max(base.largest_loss() for base in self.bases)
+
+    def repeat_factor(self) -> Factor:
+        """One report sent twice is equal for certain. Two reports have the same view and base report by chance."""
+        p: list[float] = []
+        q: list[float] = []
+        losses: list[float] = []
+        for base, share, number in self._grouped():
+            factor, chance = base.repeat_factor(), float(share)
+            equal = factor.p > 0
+            p.extend(number * chance * factor.p[equal])
+            q.extend(number * chance**2 * factor.q[equal])
+            losses.extend(factor.loss[equal] - math.log(chance))
+        return Factor([*p, 0.0], [*q, 1 - math.fsum(q)], [*losses, -math.inf])
+
+    def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
+        views, rest = self.layout.split(reports)
+        total = np.full(views.shape, -np.inf)
+        for view, (base, share) in enumerate(zip(self.bases, self.shares(), strict=True)):
+            mine = views == np.uint64(view)
+            if mine.any():
+                own, fitting = own_reports(rest[mine], base)
+                logs = np.full(fitting.shape, -np.inf)
+                logs[fitting] = base.log_likelihood(own[fitting], self.part(value, view)) + math.log(share)
+                total[mine] = logs
+        return total
+
+    def truthfulness(self) -> Truthfulness:
+        """The mean over views: an answer is right unless it is flipped, and pure noise is right by chance."""
+        truths = [(float(share * number), base.truthfulness()) for base, share, number in self._grouped()]
+        own, noise = (math.fsum(share * getattr(one, name) for share, one in truths) for name in ("own", "noise"))
+        return Truthfulness("question", own, noise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Views(ViewReports):
+    """Each report draws one of several views of the value, and is a noisy inner product of the bits that it shows.
+
+    A value has `bits` bits, and a view is a list of positions of bits, 0 for the lowest. `weights` are the whole
+    numbers that the probabilities of views are proportional to, by default all the same. A report is the answer to
+    a question about the bits of the view, of `width` bits or as many as the view has, with privacy `eps`; above it
+    is the number of the view.
+
+    The table of every view can be estimated, and tables that are part of it. Reports about other views that show
+    the same bits count too. Nothing else can be estimated, so nothing else is paid for.
+    """
+
+    bits: int
+    views: tuple[View, ...]
+    eps: float
+    width: int = 1
+    weights: tuple[int, ...] = ()
+    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
+    ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    layout: LevelLayout = field(init=False, repr=False, compare=False)
+
+    published = (
+        "Horvitz, Thompson: A generalization of sampling without replacement from a finite universe (1952); "
+        "Cormode, Kulkarni, Srivastava: Marginal release under local differential privacy (2018)"
+    )
+
+    def __post_init__(self) -> None:
+        bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
+        views = _checked_views(self.views, bits)
+        weights = tuple(self.weights) or (1,) * len(views)
+        if len(weights) != len(views):
+            raise ValueError(f"weights must be one number for each of {len(views)} views, got {len(weights)}")
+        weights = tuple(checks.integer("a weight", weight, low=1, high=_LARGEST_WEIGHT) for weight in weights)
+        width = checks.integer("width", self.width, low=1, high=min(LARGEST_WIDTH, max(map(len, views))))
+        eps = checks.epsilon("eps", self.eps)
+        made = {
+            size: NoisyInnerProduct(bits=size, eps=eps, width=min(width, size)) for size in set(map(len, views))
+        }
+        bases = tuple(made[len(view)] for view in views)
+        checks.settle(self, bits=bits, views=views, eps=eps, width=width, weights=weights, bases=bases)
+        layout = LevelLayout(max(base.report_bits for base in bases), len(bases))
+        checks.settle(self, ends=tuple(itertools.accumulate(weights)), layout=layout)
+
+    @classmethod
+    def prefixes(cls, *, bits: int, eps: float, width: int = 1, weights: Sequence[int] = ()) -> Self:
+        """Views of the highest 1 … bits bits, for ordered values: ranges of 2^bits buckets, halves of them, ….
+
+        Any range of values is a union of at most two of them at each level.
+        """
+        bits = checks.integer("bits", bits, low=1, high=LARGEST_VIEW)
+        views = tuple(tuple(range(bits - shown, bits)) for shown in range(1, bits + 1))
+        return cls(bits=bits, views=views, eps=eps, width=width, weights=tuple(weights))
+
+    @classmethod
+    def single_bits(cls, *, bits: int, eps: float) -> Self:
+        """One view for each bit, for many yes/no questions at once."""
+        bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
+        return cls(bits=bits, views=tuple((position,) for position in range(bits)), eps=eps)
+
+    @property
+    def values(self) -> int:
+        return 1 << self.bits
+
+    @property
+    def whole(self) -> int | None:
+        """The number of the view that shows the whole value; None if there is none."""
+        return next((i for i, view in enumerate(self.views) if len(view) == self.bits), None)
+
+    def part(self, value: int, view: int) -> int:
+        """The bits that a view shows, as one number."""
+        return sum((value >> position & 1) << i for i, position in enumerate(self.views[view]))
+
+    def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
+        """Values that are wider than a word have their words along a last axis, the lowest first.
+
+        They become records `words`.
+        """
+        if self.bits <= LARGEST_PLAIN_BITS:
+            return integer_population(values, self.values, rounds, may_change=may_change)
+        array = np.asarray(values, dtype=np.uint64)
+        size = -(-self.bits // 64)
+        if array.ndim < 2 or array.shape[-1] != size:
+            raise ValueError(f"values must have their {size} words along a last axis, got shape {array.shape}")
+        highest = 1 << (self.bits - 1) % 64 + 1
+        integer_population(array[..., -1], highest, rounds, may_change=may_change)
+        records = np.ascontiguousarray(array).view([("words", np.uint64, (size,))])
+        return records.reshape(array.shape[:-1])
+
+    def simulate(self, values: NDArray[Any], rng: np.random.Generator) -> Reports:
+        """One independent report for every entry. Values come from `local_population`."""
+        layout, flat = self.layout, values.reshape(-1)
+        chosen = self._drawn_views(flat.size, rng)
+        order = np.argsort(chosen, kind="stable")
+        ends = np.cumsum(np.bincount(chosen, minlength=len(self.views)))
+        joined: Reports = np.zeros(flat.size, dtype=np.uint64)
+        if layout.bytes:
+            joined = np.zeros((flat.size, layout.bytes), dtype=np.uint8)
+        for view, (start, stop) in enumerate(itertools.pairwise([0, *ends.tolist()])):
+            mine = order[start:stop]
+            if mine.size:
+                own = self.bases[view].simulate(self._shown(flat[mine], view), rng)
+                rest = common_reports(own, layout.base_bits)
+                joined[mine] = layout.joined(np.full(mine.size, view, dtype=np.uint64), rest)
+        return joined.reshape(*values.shape, *joined.shape[1:])
+
+    def _drawn_views(self, count: int, rng: np.random.Generator) -> NDArray[np.uint16]:
+        if len(set(self.weights)) == 1:
+            return rng.integers(0, len(self.views), size=count, dtype=np.uint16)
+        drawn = rng.integers(0, self.ends[-1], size=count)
+        return np.searchsorted(self.ends, drawn, side="right").astype(np.uint16)
+
+    def _shown(self, values: NDArray[Any], view: int) -> NDArray[np.uint64]:
+        """The part of each value that a view shows. Neighbouring bits are moved together."""
+        shown = np.zeros(values.shape, dtype=np.uint64)
+        for low, at, length in _runs(self.views[view]):
+            word, shift = divmod(low, 64)
+            held = values["words"][..., word] if values.dtype.names else values
+            piece = held.astype(np.uint64, copy=False) >> np.uint64(shift) & np.uint64((1 << length) - 1)
+            shown |= piece << np.uint64(at)
+        return shown
+
+    def table_law(self, view: int | View) -> TableLaw:
+        """How well the table of a view, or of some bits that a view shows, is known by reports about all views."""
+        return _table_law(self, self.shown_bits(view))
+
+    def shown_bits(self, view: int | View) -> View:
+        """The bits of a view that is given by its number, or given themselves, after checks."""
+        if isinstance(view, tuple):
+            return _checked_views((view,), self.bits)[0]
+        return self.views[checks.integer("view", view, low=0, high=len(self.views) - 1)]
+
+    def entry_laws(self, tables: tuple[View, ...]) -> tuple[EntryLaw, ...]:
+        """How well one entry of each table of some bits is known. It is the same for every entry of a table.
+
+        With answers of one bit, the law is that of true answers but for the noise, and is found again.
+        """
+        if self.width > 1:
+            return tuple(_table_law(self, bits).entry for bits in tables)
+        sign = mean_sign(self.bases[0])
+        clear = _clear_laws(self.bits, self.views, self.weights, tables)
+        return tuple(law.with_noise(sign, len(bits)) for law, bits in zip(clear, tables, strict=True))
+
+    def crowd_classes(self) -> CrowdClasses:
+        """Reports of two values that differ in every view, where everybody else holds a third value."""
+        return view_classes(self.views, self.bases, self.shares())
+
+    def largest_weight(self) -> float:
+        """The largest number that one report adds to n times the frequency of an entry of a table.
+
+        It is exact with answers of one bit, and an upper bound with wider ones.
+        """
+        return max(entry.largest for entry in _entry_laws(self))
+
+    def accuracy(self, people: int, beta: float) -> Accuracy:
+        """The error of an entry of the table that is known least well, from one report per person."""
+        return worst_accuracy(_entry_laws(self), people, beta)
+
+    def aggregator(self, scope: Scope) -> "ViewAggregator":
+        return ViewAggregator(scope, self)
+
+
+@lru_cache(maxsize=2)
+def _table_law(mechanism: Views, bits: View) -> TableLaw:
+    """Kept for a moment: a table may be large, and is asked about more than once in a row."""
+    return table_law(mechanism.views, mechanism.bases, mechanism.shares(), bits)
+
+
+@lru_cache(maxsize=16)
+def _clear_laws(
+    bits: int, views: tuple[View, ...], weights: tuple[int, ...], tables: tuple[View, ...]
+) -> tuple[EntryLaw, ...]:
+    """The laws of entries if answers of one bit are always true."""
+    made = Views(bits=bits, views=views, eps=1.0, weights=weights)
+    return tuple(table_law(views, made.bases, made.shares(), table, noise=False).entry for table in tables)
+
+
+@lru_cache(maxsize=64)
+def _entry_laws(mechanism: Views) -> frozenset[EntryLaw]:
+    """The laws of the entries of all tables. Tables of the same law are counted once."""
+    return frozenset(mechanism.entry_laws(mechanism.views))
+
+
+def _checked_views(given: Iterable[Iterable[int]], bits: int) -> tuple[View, ...]:
+    views = tuple(
+        tuple(checks.integer("a position in a view", position, low=0, high=bits - 1) for position in view)
+        for view in given
+    )
+    if not 1 <= len(views) <= MOST_VIEWS:
+        raise ValueError(f"there must be between 1 and {MOST_VIEWS} views, got {len(views)}")
+    for view in views:
+        if not 1 <= len(view) <= LARGEST_VIEW or any(low >= high for low, high in itertools.pairwise(view)):
+            raise ValueError(f"a view must be between 1 and {LARGEST_VIEW} different positions in ascending order")
+    if len(set(views)) < len(views):
+        raise ValueError("views must be different; weights say how often each is drawn")
+    if sum(1 << len(view) for view in views) > MOST_ENTRIES:
+        raise ValueError(f"the tables of all views must have at most {MOST_ENTRIES:,} entries together")
+    return views
+
+
+def _runs(view: View) -> Iterable[tuple[int, int, int]]:
+    """The lowest bit, its place in the view, and the number of neighbouring bits, within words of 64 bits."""
+    start = 0
+    for i in range(1, len(view) + 1):
+        if i == len(view) or view[i] != view[i - 1] + 1 or view[i] % 64 == 0:
+            yield view[start], start, i - start
+            start = i
+
+
+def own_reports(rest: Reports, base: NoisyInnerProduct) -> tuple[Reports, NDArray[np.bool_]]:
+    """Reports of a base from a layout with room for longer ones, and which of them are not too long.
+
+    `LevelLayout.split` gives the reports as words, or as rows of at least 8 bytes.
+    """
+    if rest.ndim == 1:
+        words = rest.astype(np.uint64, copy=False)
+        # NumPy cannot shift by 64.
+        return words, words >> np.uint64(base.report_bits - 1) <= 1
+    used, last = base.report_bits % 8, (base.report_bits - 1) // 8
+    fitting: NDArray[np.bool_] = np.logical_not(rest[:, last + 1 :].any(axis=1))
+    if used:
+        fitting &= rest[:, last] >> np.uint8(used) == 0
+    size = inner_product.report_bytes(base.bits, base.width)
+    if size:
+        return rest[:, :size], fitting
+    return np.ascontiguousarray(rest[:, :8]).view("<u8")[:, 0].astype(np.uint64, copy=False), fitting
+
+
+def common_reports(reports: Reports, base_bits: int) -> Reports:
+    """Reports of a base in a layout of `base_bits` bits: words, or rows of bytes with zeros above."""
+    if base_bits <= 64:
+        return reports
+    if reports.ndim == 1:
+        reports = reports.astype("<u8")[:, None].view(np.uint8)
+    wide = np.zeros((reports.shape[0], max(8, -(-base_bits // 8))), dtype=np.uint8)
+    wide[:, : reports.shape[1]] = reports
+    return wide
+
+
+def view_classes(
+    views: Sequence[View], bases: Sequence[NoisyInnerProduct], shares: Sequence[Fraction]
+) -> CrowdClasses:
+    """The classes of reports about all views that can be counted, for what an observer of a crowd certainly learns.
+
+    One person holds the value 0 or the value with all bits set, which differ in every view. Everybody else holds a
+    third value. A view shows some of its bits set and some not, and then three values that differ; or it shows one
+    of the other two values. Views of this second kind count only in pairs, one of each kind, so that exchanging the
+    two values changes nothing.
+    """
+    value = third_value(views)
+    apart: dict[NoisyInnerProduct, Fraction] = defaultdict(Fraction)
+    shared: dict[NoisyInnerProduct, Fraction] = defaultdict(Fraction)
+    alike: dict[tuple[NoisyInnerProduct, Fraction], list[int]] = {}
+    for view, base, share in zip(views, bases, shares, strict=True):
+        shown = sum(value >> position & 1 for position in view)
+        if 0 < shown < len(view):
+            other, same = base.third_answers()
+            apart[base] += share * other
+            shared[base] += share * same
+        else:
+            alike.setdefault((base, share), [0, 0])[shown > 0] += 1
+    for (base, share), counts in alike.items():
+        for kind in (apart, shared):
+            kind[base] += min(counts) * share * base.differing_exact()
+    rows = []
+    for base in apart:
+        truth, lie = base.chances()
+        for mass, third in ((float(apart[base]), lie), (float(shared[base]), truth)):
+            if mass:
+                rows += [(mass * one, mass * two, mass * third) for one, two in ((truth, lie), (lie, truth))]
+    first, second, others = zip(*(rows or _of_one_view(bases[0], shares[0])), strict=True)
+    return CrowdClasses(first, second, others)
+
+
+def _of_one_view(base: NoisyInnerProduct, share: Fraction) -> list[tuple[float, float, float]]:
+    """The classes of one view that shows the second value to everybody else."""
+    truth, lie = base.chances()
+    differ = float(share * base.differing_exact())
+    return [(differ * truth, differ * lie, differ * lie), (differ * lie, differ * truth, differ * truth)]
+
+
+def third_value(views: Sequence[View]) -> int:
+    """A value of which most views show some bits set and some not. Bits are set where fewer are set so far."""
+    bits: dict[int, int] = {}
+    for view in sorted(views, key=len, reverse=True):
+        for position in view:
+            beside = [bits[other] for other in view if other in bits] or list(bits.values())
+            bits.setdefault(position, int(2 * sum(beside) < len(beside)))
+    return sum(bit << position for position, bit in bits.items())
+
+
+class ViewRows(NamedTuple):
+    """Reports about one view, as rows of words."""
+
+    view: int
+    rows: NDArray[np.uint64]
+
+
+class ViewAggregator(Aggregator):
+    """For every view and every vector of its bits, the sum of the signs of the answers about it.
+
+    `sums` has the entries of one view after those of another. The estimate of a table pools all views that show the
+    same bits. The number of entries is that of the views' tables, whatever the number of bits.
+    """
+
+    _sums = ("sums",)
+
+    def __init__(self, scope: Scope, mechanism: "Views | Divided") -> None:
+        super().__init__(scope)
+        self._mechanism = mechanism
+        self._layout = mechanism.layout
+        self._axes = 2 if self._layout.bytes else 1
+        self._sizes = np.array([base.values for base in mechanism.bases], dtype=np.int64)
+        ends = np.cumsum(self._sizes)
+        self._starts = ends - self._sizes
+        # The kernel that counts takes a power of two. The last entries may stay 0.
+        self.sums = np.zeros(1 << int(ends[-1] - 1).bit_length(), dtype=np.int64)
+
+    def table(self, view: int | View, beta: float = 0.05) -> Estimate:
+        """The frequency of each entry of a view's table: of each number that its bits can be.
+
+        The view is given by its number, or as bits that some view shows together. Tables of different views agree
+        where they show the same bits.
+        """
+        n, beta = self._counted(), checks.open_probability("beta", beta)
+        law = self._mechanism.table_law(view)
+        return _estimated(self._frequencies(law, n), n, beta, law)
+
+    def entry_spreads(self, tables: tuple[View, ...]) -> list[Spread]:
+        """How far an entry of each table of some bits may be off. It does not depend on the reports."""
+        return [law.spread for law in self._mechanism.entry_laws(tables)]
+
+    def _frequencies(self, law: TableLaw, n: int) -> FloatArray:
+        counted = np.zeros(1 << law.bits, dtype=np.int64)
+        for shared in law.shared:
+            start = self._starts[shared.view]
+            counted[shared.table] += self.sums[start : start + self._sizes[shared.view]][shared.own]
+        counted[0] = n  # Entry 0 of a view is never counted: the character of no bits is 1.
+        return walsh_hadamard_of_reals(counted / law.reach) / (n * counted.size)
+
+    def _estimate_all(self, n: int, beta: float) -> Estimate:
+        whole = self._mechanism.whole
+        if whole is None:
+            raise ValueError(
+                "these reports are about tables of some bits each, not about whole values: estimate a table instead"
+            )
+        return self.table(whole, beta)
+
+    def _array(self, reports: list[int]) -> Reports:
+        return self._layout.array(reports, self._range())
+
+    def _checked(self, reports: Reports) -> Reports:
+        return self._layout.rows(reports)
+
+    def _possible(self, reports: Reports) -> None:
+        if self._mechanism.width > 1:
+            self._by_view(reports)
+        elif not possible_view_reports(*self._narrow(reports)):
+            raise ValueError(self._range())
+
+    def _add(self, reports: Reports) -> None:
+        if self._mechanism.width == 1:
+            if not add_view_signs(self.sums, *self._narrow(reports)):
+                raise ValueError(self._range())
+        else:
+            self._add_rows(self._by_view(reports))
+        self.n += reports.shape[0]
+
+    def _add_rows(self, reports: list[ViewRows]) -> None:
+        for view, rows in reports:
+            start = self._starts[view]
+            add_answers(self.sums[start : start + self._sizes[view]], rows, self._mechanism.bases[view].width)
+
+    def _narrow(self, reports: Reports) -> tuple[NDArray[np.uint64], int, NDArray[np.int64], NDArray[np.int64]]:
+        return reports.astype(np.uint64, copy=False), self._layout.base_bits, self._starts, self._sizes
+
+    def _by_view(self, reports: Reports) -> list[ViewRows]:
+        """The reports about each view, after checks."""
+        views, rest = self._layout.split(reports)
+        if views.size and int(views.max()) >= self._sizes.size:
+            raise ValueError(self._range())
+        order = np.argsort(views.astype(np.uint16), kind="stable")
+        ends = np.cumsum(np.bincount(views.astype(np.int64), minlength=self._sizes.size))
+        by_view = []
+        for view, (start, stop) in enumerate(itertools.pairwise([0, *ends.tolist()])):
+            if start == stop:
+                continue
+            own, fitting = own_reports(rest[order[start:stop]], self._mechanism.bases[view])
+            if not fitting.all():
+                raise ValueError(self._range())
+            by_view.append(self._rows_of(view, own))
+        return by_view
+
+    def _rows_of(self, view: int, own: Reports) -> ViewRows:
+        """Reports about one view, after checks."""
+        base = self._mechanism.bases[view]
+        rows = inner_product.rows_of(own, base.bits, base.width)
+        vectors, _ = inner_product.columns_of(rows, base.bits, base.width)
+        if not inner_product.all_independent(vectors, base.width):
+            raise ValueError(self._range())
+        return ViewRows(view, rows)
+
+    def _range(self) -> str:
+        return f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+
+
+def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> Estimate:
+    """The estimate of all entries of a table."""
+    entry, spreads = law.entry, ViewSpreads(law, frequencies)
+    own = spreads.of_each().by_share
+    held = np.clip(frequencies, 0, 1)
+    variance = held * entry.held + (1 - held) * entry.free
+    if own is not None and own.error is not None:
+        variance += np.clip(own.excess, entry.least - entry.free, entry.elsewhere - entry.free)
+    error = np.sqrt(np.maximum(0.0, variance) / n)
+    return Estimate(
+        frequencies,
+        n,
+        beta,
+        error,
+        span=np.broadcast_to(entry.span, frequencies.shape),
+        statistics=int(law.bits == 1),  # The errors of the two entries of a bit are the same number.
+        spread=spreads,
+    )

@@ -1,0 +1,435 @@
+"""The relay as a Starlette application. It keeps nothing, and passes on nothing about senders.
+
+**Counts.** The relay limits what one address may send in a table of fixed size. A place in it is a hash of the
+address with a random key, which is forgotten after a minute together with all counts. So the table tells nothing
+about earlier minutes, and without the key nothing about addresses. Addresses that share a place share its limit.
+That is rare among 65,536 places.
+
+**Waiting.** The relay holds requests until several wait, forwards all of them in random order, and returns their
+answers together. So neither the gateway nor anybody who watches both sides can match what comes out to what went
+in, or the answers to the requests, by their order or by the time that one of them took.
+
+**Keys.** The key configurations of a gateway are handed on as the same bytes to everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ipaddress
+import logging
+import random
+import re
+import secrets
+import socket
+import time
+from array import array
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import ClassVar, Generic, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Scope
+
+from untrackable import checks
+from untrackable.relay.gateway import GatewayAddress, GatewayAnswer, GatewayConnections, NotRelayed, RelayProblem
+from untrackable.serving import server
+from untrackable.serving.connections import BoundedProtocol, ConnectionProblems
+from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
+from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
+
+_log = logging.getLogger("untrackable.relay")
+
+
+SEALED_LENGTH = 1079
+"""The number of bytes of every sealed report. A relay does not load the package that seals, which has it too."""
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
+_CLIENT_SECONDS = 55.0
+"""Clients wait for a minute in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelaySettings:
+    """Gateways, limits and delays. Times are in seconds, and sizes are in bytes."""
+
+    gateways: tuple[GatewayAddress, ...]
+    hold_until: int = 1
+    """Requests wait until this number of different addresses have one waiting for the same gateway."""
+    hold_at_most: float = 10.0
+    """The longest time for which a request waits for others."""
+    per_minute: int = 60
+    """The largest number of requests from one address in a minute."""
+    sender_header: str | None = None
+    """The header in which a proxy in front of the relay gives the sender's address. None if there is no proxy."""
+    waiting: int = 2000
+    """The largest number of requests that wait for others or for a gateway."""
+    gateway_connections: int = 16
+    """The largest number of connections to one gateway."""
+    gateway_seconds: float = 30.0
+    """How long a gateway may take to answer."""
+    connections: int = 3000
+    """The largest number of open connections. Further senders are asked to retry later."""
+    request_seconds: float = 20.0
+    """How long a request may take to arrive, and how long its sender may take to read the answer."""
+    largest_head: int = 8 << 10
+    """The largest address of a request, and the largest total of its headers."""
+    retry_after: int = 5
+    """The Retry-After delay for senders that are asked to retry later."""
+
+    def __post_init__(self) -> None:
+        for name in ("hold_until", "per_minute", "waiting", "gateway_connections", "connections", "largest_head"):
+            checks.settle(self, **{name: checks.integer(name, getattr(self, name), low=1)})
+        for name in ("hold_at_most", "gateway_seconds", "request_seconds"):
+            checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
+        checks.settle(self, retry_after=checks.integer("retry_after", self.retry_after, low=1))
+        if self.sender_header is not None and not _HEADER.fullmatch(self.sender_header):
+            raise ValueError("sender_header must be the name of a header, such as x-relay-sender")
+        if not self.gateways:
+            raise ValueError("gateways must name at least one gateway, such as study=https://collect.example")
+        names = [gateway.name for gateway in self.gateways]
+        if len(set(names)) < len(names):
+            raise ValueError("gateways must have different names")
+        if self.hold_until > self.waiting:
+            raise ValueError(f"hold_until must be at most waiting, which is {self.waiting}, got {self.hold_until}")
+        held = self.hold_at_most if self.hold_until > 1 else 0.0
+        if held + self.gateway_seconds > _CLIENT_SECONDS:
+            raise ValueError(
+                f"hold_at_most and gateway_seconds must be at most {_CLIENT_SECONDS:g} seconds together, because "
+                f"clients wait for a minute; got {held + self.gateway_seconds:g}"
+            )
+
+    @property
+    def largest_body(self) -> int:
+        """The largest body of a request."""
+        return SEALED_LENGTH
+
+
+def serve_relay(bound: socket.socket, settings: RelaySettings) -> None:
+    """Relay until the process is told to end."""
+    settings = replace(settings, connections=server.affordable_connections(settings.connections))
+    RelayProtocol.settings = settings
+    server.run(functools.partial(create_relay, settings), bound, http=RelayProtocol)
+
+
+class RelayProtocol(BoundedProtocol):
+    """An HTTP connection of a relay."""
+
+    problems: ClassVar[ConnectionProblems] = ConnectionProblems(
+        busy=RelayProblem.BUSY,
+        head_too_large=RelayProblem.HEAD_TOO_LARGE,
+        malformed_request=RelayProblem.MALFORMED_REQUEST,
+        too_large=RelayProblem.TOO_LARGE,
+        too_slow=RelayProblem.TOO_SLOW,
+    )
+
+
+def create_relay(settings: RelaySettings) -> Starlette:
+    """Make the application of a relay."""
+    relay = _Relay(settings)
+    one = "/gateways/{gateway}"
+
+    def refusal(error: Exception, scope: Scope | None = None) -> Response:
+        known = (error.problem, error.detail) if isinstance(error, NotRelayed) else None
+        problem, detail = known or common_problem(RelayProblem, error, "relay")
+        answer = problem_response(problem, detail, retry_after=settings.retry_after)
+        if isinstance(error, HTTPException):
+            answer.headers.update(error.headers or {})
+        return answer
+
+    def refused(request: Request, error: Exception) -> Response:
+        return refusal(error)
+
+    app = Starlette(
+        routes=[
+            Route(one, relay.relay, methods=["POST"]),
+            Route(f"{one}/keys", relay.keys, methods=["GET"]),
+            Route("/healthz", relay.health, methods=["GET"]),
+        ],
+        lifespan=relay.running,
+        middleware=[Middleware(_Guard, refusal=refusal), Middleware(PageAccess, refusal=refusal)],
+        exception_handlers=dict.fromkeys((NotRelayed, HTTPException), refused),
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+class _Guard(ErrorGuard):
+    log = _log
+    ending = NotRelayed(RelayProblem.BUSY, "the relay is shutting down")
+    disconnected = ClientDisconnect
+
+
+_SHARED = re.compile("/gateways/[^/]+")
+"""The addresses for pages: those that take sealed reports."""
+
+
+class PageAccess(BrowserAccess):
+    """Lets web pages of every origin send sealed reports, and nothing else."""
+
+    def __init__(self, app: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
+        refused = NotRelayed(RelayProblem.MALFORMED_REQUEST, "pages may send sealed reports, and no other request")
+        super().__init__(app, addresses=_SHARED, origins=["*"], methods=["POST"], refused=lambda: refusal(refused))
+
+
+REQUEST, ANSWER = "message/ohttp-req", "message/ohttp-res"
+_LARGEST_ANSWER = 4 << 10
+_NO_STORE = {"cache-control": "no-store"}
+
+
+class _Relay:
+    """The endpoints."""
+
+    def __init__(self, settings: RelaySettings) -> None:
+        self._settings = settings
+        self._counts = SenderCounts(settings.per_minute)
+        self._waiting = 0
+        self.gateways: dict[str, _Gateway] = {}
+
+    @asynccontextmanager
+    async def running(self, app: Starlette) -> AsyncIterator[None]:
+        """Forward within the block."""
+        self.gateways = {address.name: _Gateway(address, self._settings) for address in self._settings.gateways}
+        try:
+            yield
+        finally:
+            for gateway in self.gateways.values():
+                gateway.connections.close()
+
+    async def relay(self, request: Request) -> Response:
+        """Pass a sealed report on, and its answer back. Nothing but bodies and media types is passed."""
+        gateway, address = self._gateway(request), self._address(request)
+        if not self._counts.allows(address):
+            raise NotRelayed(RelayProblem.TOO_MANY, f"send at most {self._settings.per_minute} requests a minute")
+        body = await _sealed_body(request)
+        if self._waiting >= self._settings.waiting:
+            raise NotRelayed(RelayProblem.BUSY, "too many requests wait to be passed on")
+        self._waiting += 1
+        try:
+            answer = await gateway.room.pass_on(address, body)
+        finally:
+            self._waiting -= 1
+        return Response(answer.content, answer.status, _NO_STORE, answer.media_type.decode("latin-1"))
+
+    async def keys(self, request: Request) -> Response:
+        """The gateway's key configurations, the same for everybody."""
+        return Response(await self._gateway(request).keys.get(), 200, _NO_STORE, KEYS_MEDIA_TYPE)
+
+    async def health(self, request: Request) -> Response:
+        """Answer "ok" if the process works."""
+        return JSONResponse({"status": "ok"}, headers=_NO_STORE)
+
+    def _gateway(self, request: Request) -> _Gateway:
+        gateway = self.gateways.get(request.path_params["gateway"])
+        if gateway is None:
+            raise NotRelayed(RelayProblem.NOT_FOUND, "this relay forwards to no gateway of this name")
+        return gateway
+
+    def _address(self, request: Request) -> str:
+        """The sender's address, which is used to count and for nothing else.
+
+        A proxy adds it as the last one, so addresses before it are of the sender's own making.
+        """
+        header = self._settings.sender_header
+        address = "" if header is None else ",".join(request.headers.getlist(header)).rpartition(",")[2].strip()
+        if address:
+            return address
+        return "" if request.client is None else request.client.host
+
+
+async def _sealed_body(request: Request) -> bytes:
+    """The body of a request, which has exactly the length of a sealed report."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != REQUEST:
+        raise NotRelayed(RelayProblem.MEDIA_TYPE, f"the body must have the media type {REQUEST}")
+    if request.headers.get("content-length", str(SEALED_LENGTH)) != str(SEALED_LENGTH):
+        raise _other_length()
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > SEALED_LENGTH:
+            raise _other_length()
+    if len(body) != SEALED_LENGTH:
+        raise _other_length()
+    return body
+
+
+def _other_length() -> NotRelayed:
+    return NotRelayed(RelayProblem.OTHER_LENGTH, f"a sealed report has {SEALED_LENGTH} bytes")
+
+
+class _Gateway:
+    """One gateway: the connections to it, the requests that wait for it, and its keys."""
+
+    def __init__(self, address: GatewayAddress, settings: RelaySettings) -> None:
+        self.connections = GatewayConnections(
+            address, most=settings.gateway_connections, seconds=settings.gateway_seconds
+        )
+        self.keys = PublishedKeys(self.connections)
+        self.room: WaitingRoom[GatewayAnswer] = WaitingRoom(
+            self._forward, hold_until=settings.hold_until, hold_at_most=settings.hold_at_most
+        )
+
+    async def _forward(self, body: bytes) -> GatewayAnswer:
+        answer = await self.connections.post(body, REQUEST, _LARGEST_ANSWER)
+        sealed = answer.status == 200 and answer.media_type == ANSWER.encode()
+        problem = 400 <= answer.status <= 599 and answer.media_type == PROBLEM.encode()
+        if not sealed and not problem:
+            raise NotRelayed(RelayProblem.GATEWAY_ANSWER, "the gateway's answer is neither sealed nor a problem")
+        return answer
+
+
+KEYS_MEDIA_TYPE = "application/ohttp-keys"
+_LARGEST_KEYS = 16 << 10
+_FRESH_SECONDS = 300.0
+"""The time for which keys are handed on without asking the gateway again."""
+_FAILED_SECONDS = 5.0
+"""The time after a failure in which the gateway is not asked again."""
+
+
+class PublishedKeys:
+    """The last key configurations that a gateway published. However many ask, the gateway is asked now and then."""
+
+    def __init__(self, connections: GatewayConnections, clock: Callable[[], float] = time.monotonic) -> None:
+        self._connections, self._clock = connections, clock
+        self._asking = asyncio.Lock()
+        self._keys: bytes | NotRelayed = b""
+        self._until = clock()
+
+    async def get(self) -> bytes:
+        """The key configurations, as `application/ohttp-keys`."""
+        async with self._asking:
+            if self._clock() >= self._until:
+                await self._ask()
+        if isinstance(self._keys, NotRelayed):
+            raise NotRelayed(self._keys.problem, self._keys.detail)
+        return self._keys
+
+    async def _ask(self) -> None:
+        try:
+            answer = await self._connections.get(_LARGEST_KEYS)
+            if answer.status != 200 or answer.media_type != KEYS_MEDIA_TYPE.encode() or not answer.content:
+                raise NotRelayed(RelayProblem.GATEWAY_ANSWER, "the gateway does not publish its keys")
+        except NotRelayed as error:
+            self._keys, self._until = error, self._clock() + _FAILED_SECONDS
+        else:
+            self._keys, self._until = answer.content, self._clock() + _FRESH_SECONDS
+
+
+_PLACES = 1 << 16
+_SECONDS = 60.0
+_KEY_BYTES = 16
+_NETWORK_BITS = 64
+
+
+class SenderCounts:
+    """The number of requests from each address in the present minute."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute, self._clock = per_minute, clock
+        self._renew()
+
+    def allows(self, address: str) -> bool:
+        """Count a request, and say whether the address may send it."""
+        if not 0 <= self._clock() - self._since < _SECONDS:
+            self._renew()
+        place = int.from_bytes(blake2b(sender(address), digest_size=2, key=self._key).digest(), "little")
+        if self._counts[place] >= self._per_minute:
+            return False
+        self._counts[place] += 1
+        return True
+
+    def _renew(self) -> None:
+        """Forget all counts and the key."""
+        self._since, self._key = self._clock(), secrets.token_bytes(_KEY_BYTES)
+        self._counts = array("L", bytes(array("L").itemsize * _PLACES))
+
+
+def sender(address: str) -> bytes:
+    """One sender: an IPv4 address, or the network of an IPv6 address, all of which one household has."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address.encode()
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return parsed.ipv4_mapped.packed
+        return parsed.packed[: _NETWORK_BITS // 8]
+    return parsed.packed
+
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True, eq=False)
+class _Batch(Generic[Answer]):
+    """The requests that wait. Their senders are hashed with a key that is forgotten with the batch."""
+
+    waiting: list[tuple[bytes, asyncio.Future[Answer]]] = field(default_factory=list)
+    senders: set[bytes] = field(default_factory=set)
+    timer: asyncio.TimerHandle | None = None
+    _key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES))
+
+    def add(self, address: str, body: bytes) -> asyncio.Future[Answer]:
+        """Add a request. The result is its answer."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.waiting.append((body, answer))
+        self.senders.add(blake2b(sender(address), digest_size=16, key=self._key).digest())
+        return answer
+
+
+class WaitingRoom(Generic[Answer]):
+    """The requests for one gateway that wait for others.
+
+    They are forwarded once enough different addresses have one waiting, or the first has waited long enough. Many
+    requests from one address do not count as many: otherwise that address could be alone with somebody else's.
+    """
+
+    def __init__(
+        self, forward: Callable[[bytes], Awaitable[Answer]], *, hold_until: int, hold_at_most: float
+    ) -> None:
+        self._forward, self._until, self._at_most = forward, hold_until, hold_at_most
+        self._batch: _Batch[Answer] = _Batch()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def pass_on(self, address: str, body: bytes) -> Answer:
+        """Forward a request from an address when its time has come, and return the answer."""
+        batch = self._batch
+        answer = batch.add(address, body)
+        if len(batch.senders) >= self._until:
+            self._let_go(batch)
+        elif batch.timer is None:
+            batch.timer = asyncio.get_running_loop().call_later(self._at_most, self._let_go, batch)
+        return await answer
+
+    def _let_go(self, batch: _Batch[Answer]) -> None:
+        """Forward all that wait."""
+        if batch.timer is not None:
+            batch.timer.cancel()
+        self._batch = _Batch()
+        task = asyncio.create_task(self._exchange(batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _exchange(self, batch: _Batch[Answer]) -> None:
+        """Forward in random order. Answer in the order in which requests came, once all answers are there.
+
+        That order says nothing about the random one. A request whose answer was cancelled is not forwarded: the
+        relay ends, and its sender was told so.
+        """
+        order = [index for index, (_, answer) in enumerate(batch.waiting) if not answer.cancelled()]
+        random.SystemRandom().shuffle(order)
+        forwarded = (self._forward(batch.waiting[index][0]) for index in order)
+        answers = dict(zip(order, await asyncio.gather(*forwarded, return_exceptions=True), strict=True))
+        for index, (_, answer) in enumerate(batch.waiting):
+            if answer.cancelled():
+                continue
+            if isinstance(one := answers[index], BaseException):
+                answer.set_exception(one)
+            else:
+                answer.set_result(one)

@@ -1,0 +1,427 @@
+"""From files of reports to sums, in which each report counts once, and from sums to answers.
+
+An error says which report cannot be counted. Answers are the frequencies of values, or the strings that many people
+hold.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from untrackable import checks
+from untrackable.answers.answer import Answer, Question, answer
+from untrackable.discovery.discovery import BEAM, Discovered, discover, search_share
+from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.strings import DiscoveredStrings
+from untrackable.errors import EncodingError, ReportFileError
+from untrackable.estimation.aggregators import Aggregator
+from untrackable.estimation.estimate import share_heard
+from untrackable.kernels.engine import Engine, running_on
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.progress import Progress
+from untrackable.reports.files import Source, StorageLayout, StoredReports, agreed
+from untrackable.reports.reader import Piece, ReportFile, is_parquet, read_reports
+from untrackable.theory.turns import Turns
+
+if TYPE_CHECKING:
+    from untrackable.reports.sums_file import SumsFile
+
+
+Ask = Callable[[Mechanism, Encoding | None, Turns | None], Question]
+"""A function that makes the question from what files say: mechanism, encoding and turns."""
+Feeds = Callable[[int], Sequence[int]]
+"""A function that says to the sums of which rounds the reports of a round belong."""
+MOST_SUMS = 1 << 24
+"""The most integers that the sums of several rounds may hold: 128 MiB, and as much again for estimates."""
+_FIRST_LOOK = 0.4
+"""The share of the time for a first look at the rounds of the reports, if these have to be known."""
+
+
+# --- sums -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """A file that was read to its end; `checked` if it has a checksum of all of it, which was right."""
+
+    path: Path
+    reports: int
+    checked: bool
+
+
+@dataclass(slots=True)
+class FileSums:
+    """Sums by round of reports that the same mechanism made, and the files that they were in.
+
+    If rounds are added `together`, the reports of all `rounds` are in the sums of the first.
+    """
+
+    mechanism: Mechanism
+    encoding: Encoding | None
+    question: Question | None = None
+    together: bool = False
+    turns: Turns | None = None
+    sums: dict[int, Aggregator] = field(default_factory=dict)
+    files: list[ReadFile] = field(default_factory=list)
+    rounds: set[int] = field(default_factory=set)
+
+    @property
+    def reports(self) -> int:
+        """The number of reports in the files, whether or not their round was selected."""
+        return sum(file.reports for file in self.files)
+
+    def of_round(self, number: int) -> Aggregator:
+        """The sums that take the reports of a round for which there are some, maybe empty ones."""
+        return next(iter(self.sums.values())) if self.together else self.sums[number]
+
+    def put(self, number: int, sums: Aggregator) -> None:
+        """Add the sums of a round, which may be empty."""
+        ready = sums if self.question is None else self.question.prepare(sums)
+        self.rounds.add(number)
+        if not self.sums or (number not in self.sums and not self.together):
+            self.sums[number] = ready
+            self._check_size()
+            return
+        if ready.scope != self.of_round(number).scope:
+            raise ValueError("rounds of this mechanism do not pool: choose one of them")
+        self.of_round(number).merge(ready)
+
+    def _check_size(self) -> None:
+        entries, count = sum(sums.entries for sums in self.sums.values()), len(self.sums)
+        if count > 1 and entries > MOST_SUMS:
+            raise ReportFileError(
+                f"the sums of {count} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
+            )
+
+
+class SumFiles(Protocol):
+    """A function that adds up reports, as `sum_files` does."""
+
+    def __call__(
+        self,
+        paths: Sequence[Source],
+        *,
+        mechanism: Mechanism | None = None,
+        encoding: Encoding | None = None,
+        assume_round: int | None = None,
+        rounds: Sequence[int] | None = None,
+        ask: Ask | None = None,
+        together: bool = False,
+        progress: Progress | None = None,
+    ) -> FileSums:
+        """The sums of all reports in these files."""
+
+
+def sum_files(
+    paths: Sequence[Source],
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+    rounds: Sequence[int] | None = None,
+    ask: Ask | None = None,
+    together: bool = False,
+    progress: Progress | None = None,
+) -> FileSums:
+    """The sums of all reports in these files, of all rounds or of the given ones, by round or `together`.
+
+    Other arguments are those of `read_reports`. Files may also hold the sums of a closed round, as a collector
+    exports them. Anything that gives Arrow data may take the place of a file. `ask` makes the question from what
+    the files say about all of them; then only sums that answer it are made, and no reports are kept.
+    """
+    if not paths:
+        raise ValueError("paths must be at least one file")
+    _check_distinct(paths)
+    files: list[ReportFile] = []
+    totals: list[SumsFile] = []
+    turns: Turns | None = None
+    for path in paths:
+        file = open_file(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        try:
+            turns = agreed("turns", file.turns, turns)
+        except ReportFileError as error:
+            raise ReportFileError(f"{file.path}: {error}") from None
+        files += [file] if isinstance(file, ReportFile) else []
+        totals += [] if isinstance(file, ReportFile) else [file]
+        made, encoding = file.mechanism, file.encoding or encoding
+        mechanism = made
+    _check_same_campaign(totals)
+    result = FileSums(made, encoding, None if ask is None else ask(made, encoding, turns), together, turns)
+    chosen = None if rounds is None else frozenset(rounds)
+    if progress is not None:
+        progress("reading", 0.0)
+    own, shares = own_rounds(made), list(_shares(files))
+    first = 0.0 if own else _FIRST_LOOK
+
+    def showing(start: float, length: float) -> Callable[[float], None]:
+        return lambda done: progress("reading", start + length * done) if progress is not None else None
+
+    looking = [showing(first * start, first * length) for start, length in shares]
+    feeds = feeds_of(made, frozenset() if own else _rounds_seen(files, made, looking), chosen)
+    for file, (start, length) in zip(files, shares, strict=True):
+        show = showing(first + (1 - first) * start, (1 - first) * length)
+        count = add_file(result, file, feeds, show)
+        result.files.append(ReadFile(path=file.path, reports=count, checked=file.has_footer))
+    for total in totals:
+        if chosen is None or total.round in chosen:
+            result.put(total.round, total.sums())
+        result.files.append(ReadFile(path=total.path, reports=total.reports, checked=total.has_footer))
+    given = [Path(path) for path in paths if isinstance(path, (str, PathLike))]
+    result.files.sort(key=lambda file: given.index(file.path) if file.path in given else len(given))
+    return result
+
+
+def open_file(
+    path: Source,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+) -> "ReportFile | SumsFile":
+    """A file of reports, or of the sums of a closed round."""
+    if isinstance(path, (str, PathLike)) and is_parquet(Path(path)):
+        from untrackable.reports.sums_file import has_sums, read_sums
+
+        if has_sums(Path(path)):
+            return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+    return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+
+
+def _check_same_campaign(totals: list["SumsFile"]) -> None:
+    for total in totals:
+        if total.campaign != totals[0].campaign:
+            raise ReportFileError(
+                f"{total.path} has sums of another campaign than {totals[0].path}: they do not add up"
+            )
+
+
+def own_rounds(mechanism: Mechanism) -> bool:
+    """Whether the reports of a round belong to its own sums alone, so that no other rounds need be known."""
+    return type(mechanism).takes is Mechanism.takes
+
+
+def feeds_of(mechanism: Mechanism, seen: frozenset[int], chosen: frozenset[int] | None) -> Feeds:
+    """The rounds whose sums the reports of a round belong to, if reports of the rounds `seen` are there."""
+    if own_rounds(mechanism):
+        return lambda round: [round] if chosen is None or round in chosen else []
+    feeds: dict[int, list[int]] = {}
+    for number in sorted(seen if chosen is None else seen & chosen):
+        for taken in mechanism.takes(number):
+            feeds.setdefault(taken, []).append(number)
+    return lambda round: feeds.get(round, [])
+
+
+def add_file(result: FileSums, file: ReportFile, feeds: Feeds, show: Callable[[float], None]) -> int:
+    """Add all reports of a file to the sums. Returns the number of its reports."""
+    count = 0
+    for piece in file.pieces():
+        count += len(piece.reports)
+        for number in feeds(piece.round):
+            _add(result, file, piece, number)
+        show(piece.done)
+    return count
+
+
+def _rounds_seen(
+    files: list[ReportFile], mechanism: Mechanism, looking: Sequence[Callable[[float], None]]
+) -> frozenset[int]:
+    seen: set[int] = set()
+    for file, show in zip(files, looking, strict=True):
+        for piece in file.pieces():
+            if piece.round not in seen:
+                _check_takes(file, piece, mechanism)
+            seen.add(piece.round)
+            show(piece.done)
+    return frozenset(seen)
+
+
+def _check_takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
+    try:
+        mechanism.takes(piece.round)
+    except ValueError as error:
+        raise file.refused(int(piece.rows[0]), error) from None
+
+
+def _shares(files: list[ReportFile]) -> Iterator[tuple[float, float]]:
+    """The start and the length of each file, if all files together have length 1."""
+    sizes = np.array([file.size for file in files], dtype=np.float64)
+    sizes /= max(1.0, sizes.sum())
+    return zip(np.cumsum(sizes) - sizes, sizes, strict=True)
+
+
+def _check_distinct(paths: Sequence[Source]) -> None:
+    """Refuse a file that is given twice, as its reports would count twice."""
+    seen: set[Path | int] = set()
+    for source in paths:
+        place = Path(source).resolve() if isinstance(source, (str, PathLike)) else id(source)
+        if place in seen:
+            name = source if isinstance(source, (str, PathLike)) else f"<{type(source).__name__}>"
+            raise ReportFileError(f"{name} is given twice: its reports would count twice")
+        seen.add(place)
+
+
+def _add(result: FileSums, file: ReportFile, piece: Piece, number: int) -> None:
+    mechanism, layout = result.mechanism, StorageLayout(result.mechanism.report_bits)
+    if number not in result.rounds:
+        try:
+            empty = mechanism.aggregator(number)
+        except ValueError as error:
+            raise file.refused(int(piece.rows[0]), error) from None
+        result.put(number, empty)
+    sums = result.of_round(number)
+    try:
+        sums.add(layout.for_sums(piece.reports, in_bytes=sums.in_bytes))
+    except ValueError as error:
+        place = _first_refused(mechanism, number, layout, piece.reports)
+        raise file.refused(int(piece.rows[place]), error) from None
+
+
+def _first_refused(mechanism: Mechanism, number: int, layout: StorageLayout, reports: StoredReports) -> int:
+    """The first report that sums refuse, found by halving."""
+    low, high = 0, len(reports)
+    while high - low > 1:
+        middle = (low + high) // 2
+        sums = mechanism.aggregator(number)
+        try:
+            sums.add(layout.for_sums(reports[low:middle], in_bytes=sums.in_bytes))
+            low = middle
+        except ValueError:
+            high = middle
+    return low
+
+
+# --- answers ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class FileAnswer(Answer):
+    """The answer, and the files that the reports were in."""
+
+    files: tuple[ReadFile, ...]
+
+    @property
+    def reports(self) -> int:
+        """The number of reports that were read, whether or not their round was selected."""
+        return sum(file.reports for file in self.files)
+
+
+def estimate_files(
+    paths: Sequence[Source] | Source,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+    rounds: Sequence[int] | None = None,
+    candidates: Sequence[Any] | None = None,
+    table: str | None = None,
+    beta: float = 0.05,
+    turns: Turns | None = None,
+    engine: Engine = "local",
+    progress: Progress | None = None,
+    add_up: SumFiles = sum_files,
+) -> FileAnswer:
+    """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
+
+    Anything that gives Arrow data, such as a DuckDB query or a Polars data frame, may take the place of a file.
+    `mechanism`, `encoding` and `assume_round` are for files that do not say them. `candidates` are what people may
+    hold, as the encoding takes it: they are needed for hashed strings, and if there are too many values to
+    estimate. Intervals fail with probability at most `beta`. With `turns`, by default what the files say, each
+    person answered once: estimates of a round are of all who were active in it. The engine `cuda` compares reports
+    with candidates, and transforms large tables, on a GPU. `add_up` adds up the reports: on this machine, or on a
+    cluster (`untrackable.engines.spark`). The answer is the same. Of a question that asks for several tables,
+    `table` names the one to estimate, by default the first.
+    """
+    beta = checks.open_probability("beta", beta)
+    with running_on(engine):
+        return _estimated(
+            add_up,
+            list(paths) if isinstance(paths, (list, tuple)) else [cast(Source, paths)],
+            beta,
+            mechanism=mechanism,
+            encoding=encoding,
+            assume_round=assume_round,
+            rounds=rounds,
+            ask=lambda made, meant, said: Question(
+                made, meant, candidates, turns=agreed("turns", said, turns), table=table
+            ),
+            progress=progress,
+        )
+
+
+def _estimated(add_up: SumFiles, paths: Sequence[Source], beta: float, **reading: Any) -> FileAnswer:
+    added = add_up(paths, **reading)
+    counted = {number: sums for number, sums in added.sums.items() if sums.n}
+    if added.question is None or not counted:
+        selected = "" if not added.reports else " in these rounds from which frequencies can be estimated"
+        raise ReportFileError(
+            f"{', '.join(str(file.path) for file in added.files)}: there are no reports{selected}"
+        )
+    if reading["progress"] is not None:
+        reading["progress"]("estimating", None)
+    given = answer(added.question, counted, beta=beta)
+    return FileAnswer(
+        question=given.question,
+        rounds=given.rounds,
+        pooled=given.pooled,
+        pooling=given.pooling,
+        files=tuple(added.files),
+    )
+
+
+def discover_files(
+    paths: Sequence[Source],
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+    rounds: Sequence[int] | None = None,
+    alpha: float = 0.05,
+    leads: int = 10,
+    beam: int = BEAM,
+    engine: Engine = "local",
+    progress: Progress | None = None,
+    add_up: SumFiles = sum_files,
+) -> Discovered:
+    """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
+
+    The other arguments are those of `estimate_files` and `discover`. If the reports of a client's rounds do not
+    pool, as with stored reports, one round must be selected. The engine `cuda` searches on a GPU and finds
+    the same.
+    """
+    with running_on(engine):
+        added = add_up(
+            paths,
+            mechanism=mechanism,
+            encoding=encoding,
+            assume_round=assume_round,
+            rounds=rounds,
+            together=True,
+            progress=progress,
+        )
+    if not isinstance(added.encoding, DiscoveredStrings):
+        raise EncodingError(
+            "these reports are not of strings to be discovered; `untrackable estimate` reads those of known values"
+        )
+    if not added.sums:
+        raise ValueError("there are no reports of these rounds")
+    strings = added.encoding
+
+    def searching(passes: int, level: int, done: float) -> None:
+        if progress is not None:
+            progress("searching", search_share(strings, beam, passes, level, done))
+
+    (sums,) = added.sums.values()
+    with running_on(engine):
+        return discover(
+            strings,
+            sums,
+            alpha=alpha,
+            leads=leads,
+            beam=beam,
+            heard=share_heard(added.turns, len(added.rounds)),
+            progress=searching,
+        )

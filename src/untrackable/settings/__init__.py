@@ -1,0 +1,1 @@
+"""Parameters of mechanisms: chosen for demands, or published."""
