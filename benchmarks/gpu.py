@@ -25,8 +25,6 @@ from untrackable import DiscoveredStrings, Fresh, NoisyInnerProduct, Rappor, dis
 from untrackable.auditing.attacks import link
 from untrackable.errors import UntrackableError
 from untrackable.kernels import counting, engine, gpu
-from untrackable.kernels import counting as parity
-from untrackable.kernels import counting as transform
 from untrackable.kernels.engine import running_on
 from untrackable.reports.sums import estimate_files
 from untrackable.reports.writer import write_reports
@@ -164,7 +162,7 @@ def transforms(cupy: Any) -> Iterator[Row]:
         table = cupy.asarray(numbers)
         ours = gpu_seconds(cupy, lambda t=table: gpu.walsh_hadamard(t))  # type: ignore[misc]
         copied = fastest(lambda n=numbers: on_gpu_and_back(cupy, n), 2)  # type: ignore[misc]
-        local = fastest(lambda n=numbers: transform.walsh_hadamard(n, in_place=True), 1 if bits == 30 else 3)  # type: ignore[misc]
+        local = fastest(lambda n=numbers: counting.walsh_hadamard(n, in_place=True), 1 if bits == 30 else 3)  # type: ignore[misc]
         yield TRANSFORMED[PROCESSOR].row(local / ours, f"2^{bits}")
         yield TRANSFORMED[COPIED].row(local / copied, f"2^{bits}")
         del table
@@ -206,9 +204,9 @@ def parities(cupy: Any) -> Iterator[Row]:
         there, pairs = cupy.asarray(asked), REPORTS * CANDIDATES
         ours = gpu_seconds(cupy, lambda v=vectors, u=there: gpu.parity_sums(v, u), 3)  # type: ignore[misc]
         some, few = vectors[:, :SAMPLE].get(), np.ascontiguousarray(asked[:, :1000])
-        local = fastest(lambda v=some, u=few: parity.parity_sums(v, u), 2)  # type: ignore[misc]
+        local = fastest(lambda v=some, u=few: counting.parity_sums(v, u), 2)  # type: ignore[misc]
         found = gpu.parity_sums(vectors[:, :SAMPLE], cupy.asarray(few)).get()
-        check(np.array_equal(found, parity.parity_sums(some, few)))
+        check(np.array_equal(found, counting.parity_sums(some, few)))
         part = cupy.ascontiguousarray(vectors[:, : 10 * SAMPLE])
         kernel = cupy.RawModule(code=DIRECT, options=(f"-DLIMBS={limbs}",)).get_function("direct")
         arguments = (part, np.int64(part.shape[1]), there, np.int64(CANDIDATES), cupy.zeros(CANDIDATES, np.uint64))
