@@ -190,8 +190,11 @@ def end_on_signals() -> None:
 
 
 def _stop(number: int, frame: object) -> None:
-    """Stop as Python does, but let nobody disturb the end with another Ctrl-C."""
-    signal.signal(signal.SIGINT, lambda number, frame: None)
+    """Stop as Python does, but let nobody disturb the end with another Ctrl-C.
+
+    It is ignored until the process is gone. A handler would be taken away while Python itself ends.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
