@@ -65,22 +65,6 @@ No spreadsheet runs a cell of a CSV file: a text that it might take for a formul
 apostrophe, also behind blanks or with a full-width sign. `untrackable.estimation.estimate.csv_text` gives
 the text back. Other formats have it as it is.
 
-| command | a row for each | columns |
-|---|---|---|
-| `estimate` | value | `value`, `frequency`, `tells`, `unclamped`, `standard_error`, `lower`, `upper`, … |
-| `estimate --by-round` | round and value | the same, and `round`, `reports` |
-| `discover` | string | `string`, `frequency`, `tells`, `unclamped`, `lower`, `upper`, `p_value`, `certain`, … |
-| `rappor-decode` | candidate | `name`, `proportion`, `lower`, `upper`, `p_value`, `found`, … |
-| `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
-| `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |
-| `plan` | figure | `figure_of`, `rounds`, `reports`, `standard_error`, `error_upper`, … |
-| `audit-file` | attack | `followed_by`, `how`, `advantage_lower`, `one_person_recognised_sampled`, `level`, … |
-| `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
-| `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |
-| `demo` | way, weeks and homepage | `way`, `span`, `reports`, `value`, `truth`, `frequency`, `lower`, `upper`, … |
-| `manage list` | campaign | `id`, `question`, `published`, `rounds`, `last_round`, `closed`, `small`, `open` |
-| `keys list` | key | `id`, `role`, `created`, `revoked` |
-
 ## How commands end
 
 | status | what happened |
