@@ -21,10 +21,7 @@ in every command that has it:
 | `--plot FILE` | Writes a picture: `.svg`, `.pdf` or `.png`. |
 | `--html FILE` | Writes a page with charts that needs no network. |
 | `--force` | Replaces files that exist. Without it, no command does. |
-| `--rounds N` | How many rounds there are. |
-| `--only-rounds 1-7,9` | Which rounds of files are used. |
 | `--mechanism WORDS` | A mechanism, [as below](#mechanisms). |
-| `--encoding JSON` | What answers mean, as JSON or the name of a JSON file. |
 """
 _CONCLUSION = """\
 ## Answers
@@ -64,6 +61,22 @@ is false; `unclamped` is the unbiased estimate, which may be below 0 or above 1.
 No spreadsheet runs a cell of a CSV file: a text that it might take for a formula, such as `=1+1`, begins with an
 apostrophe, also behind blanks or with a full-width sign. `untrackable.estimation.estimate.csv_text` gives
 the text back. Other formats have it as it is.
+
+| command | a row for each | columns |
+|---|---|---|
+| `estimate` | value | `value`, `frequency`, `tells`, `unclamped`, `standard_error`, `lower`, `upper`, … |
+| `estimate --by-round` | round and value | the same, and `round`, `reports` |
+| `discover` | string | `string`, `frequency`, `tells`, `unclamped`, `lower`, `upper`, `p_value`, `certain`, … |
+| `rappor-decode` | candidate | `name`, `proportion`, `lower`, `upper`, `p_value`, `found`, … |
+| `audit` | number | `about`, `number`, `estimate`, `lower`, `upper`, `certainty`, `meaning` |
+| `compare` | mechanism | `mechanism`, `recognised_upper`, `tracking_gamma_upper`, `eps_upper`, … |
+| `plan` | figure | `figure_of`, `rounds`, `reports`, `standard_error`, `error_upper`, … |
+| `audit-file` | attack | `followed_by`, `how`, `advantage_lower`, `one_person_recognised_sampled`, `level`, … |
+| `audit-client` | measure | `what`, `reports`, `lower`, `sampled`, `claimed`, `level` |
+| `paper` | statement | `section`, `statement`, `published`, `ours`, `kind`, `verdict`, … |
+| `demo` | way, weeks and homepage | `way`, `span`, `reports`, `value`, `truth`, `frequency`, `lower`, `upper`, … |
+| `manage list` | campaign | `id`, `question`, `published`, `rounds`, `last_round`, `closed`, `small`, `open` |
+| `keys list` | key | `id`, `role`, `created`, `revoked` |
 
 ## How commands end
 
