@@ -88,13 +88,12 @@ class Folder:
         os.replace(part, whole)  # noqa: PTH105
         self._sync()
 
-    def remove(self, *names: str) -> None:
-        """Delete the files of these names that are there, for good."""
-        there = [self.path / name for name in names if os.path.lexists(self.path / name)]
-        for path in there:
-            os.unlink(path)  # noqa: PTH108
-        if there:
-            self._sync()
+    def remove(self, name: str) -> None:
+        """Delete a file for good, if it is there, and what is left of it from a process that was killed."""
+        for path in (self.path / f"{name}.part", self.path / name):
+            if os.path.lexists(path):
+                os.unlink(path)  # noqa: PTH108
+                self._sync()
 
     @contextlib.contextmanager
     def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:

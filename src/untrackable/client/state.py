@@ -28,7 +28,6 @@ from untrackable.theory.turns import Turns
 SIZE = 32
 _NEXT = b"untrackable/next"
 _NAME = 16
-_LISTS = ("days", "returned")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,12 +122,14 @@ class State:
         return State(life, value, {value: mechanism.pack_state(mechanism.new_state(value, source))}, ratchet)
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
-        """The state with another value from now on.
+        """The state with a value from now on, which may be the one before.
 
         The mechanism changes its state, or there is one state for each value. The keys get new entropy first.
         Without it, a state that was put back and then given another value would draw the same noise again, and the
         two reports would reveal the difference of the values.
         """
+        if value == self.value:
+            return self
         if campaign.guarantee.values == "fixed":
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
@@ -181,7 +182,7 @@ class State:
                 {int(value): bytes.fromhex(state) for value, state in content["kept"]},
                 Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
                 None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
-                None if days is None else DaysOfUse(**{**days, **{part: tuple(days[part]) for part in _LISTS}}),
+                None if days is None else DaysOfUse(**days),
                 tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
             )
         except (KeyError, TypeError, ValueError) as error:
