@@ -14,11 +14,11 @@ from untrackable.client import sending
 from untrackable.client.folder import SENDING, Folder
 from untrackable.client.ledger import Clock, Ledger, last_begun, last_round, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
-from untrackable.client.sending import Address, Outcome
+from untrackable.client.sending import Address, Outcome, Reply
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
 from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
 from untrackable.encodings.record import Path as AnswerPath
-from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, RoundPassed, StateError
+from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
 from untrackable.mechanisms.randomness import system
 from untrackable.protocol.campaign import Campaign, Directory
 
@@ -48,7 +48,7 @@ class Member:
 
     def due(self, now: float | None = None) -> float | None:
         """The time at which the next report is sent, random in its round; None if there is no further report."""
-        now = self._now(now)
+        now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
             return self._next(ledger, held, now)[1]
 
@@ -61,7 +61,7 @@ class Member:
         """
         if self.campaign.gateway is not None:
             raise CampaignRefused("reports of a campaign that relies on a crowd are sent through a relay only")
-        now = self._now(now)
+        now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
             if self._id not in ledger.accounts:
                 raise StateError("no answer to this campaign has been given yet")
@@ -84,10 +84,10 @@ class Member:
         """
         address = Address.of(server, self._id)
         if (gateway := self.campaign.gateway) is not None:
-            with self.opened(self._now(None)) as (ledger, _):
+            with self.opened(self._clock()) as (ledger, _):
                 relays = () if ledger.policy is None else ledger.policy.relays
             address, post = sending.through_relay(self._id, gateway, relays, address)
-        now = self._now(None)
+        now = self._clock()
         due = self.due(now)
         if due is None or due > now:
             return Outcome.NOTHING
@@ -100,7 +100,7 @@ class Member:
 
     def leave(self) -> None:
         """Leave the campaign. Nothing is sent once this returns. What was charged stays charged."""
-        with self.folder.held(SENDING, _PATIENCE), opened_ledger(self.folder, self._now(None)) as ledger:
+        with self.folder.held(SENDING, _PATIENCE), opened_ledger(self.folder, self._clock()) as ledger:
             if self._id in ledger.accounts:
                 self._finish(ledger)
 
@@ -130,25 +130,26 @@ class Member:
         self.folder.remove(file_name(self._id))
         return finished
 
-    @contextlib.contextmanager
-    def _attempt(self, tried: bytes | None) -> Iterator[bytes | None]:
-        """An attempt to send. It yields the report, which the ledger then has as tried; or None.
+    def _attempt(self, tried: bytes | None, post: Callable[[bytes], Reply]) -> tuple[bytes | None, Reply]:
+        """An attempt to send: the report, which the ledger then has as tried, or None; and the reply.
 
         No other process can send meanwhile. Only the process that tried a report before has it, and may try it
         again until the client has left.
         """
-        with self.folder.held(SENDING, _PATIENCE):
-            now, body = self._now(None), tried
+        with contextlib.suppress(FolderBusy), self.folder.held(SENDING, _PATIENCE):
+            now, body = self._clock(), tried
             with self.opened(now) as (ledger, held):
                 if tried is None:
                     body = self._prepared(ledger, held, now, tried=True)
                 elif held is None or held.prepared != (self.campaign.round_at(now), tried):
                     body = None
-            yield body
+            if body is not None:
+                return body, post(body)
+        return None, Reply(None)
 
     def _sent(self, body: bytes) -> None:
         """Note that a report was sent or given up, and is not sent again. After a turn, nothing else is kept."""
-        with self.opened(self._now(None)) as (ledger, held):
+        with self.opened(self._clock()) as (ledger, held):
             if held is not None and self.campaign.turns is not None:
                 self._finish(ledger)
             elif held is not None and held.prepared is not None and held.prepared.body == body:
@@ -208,12 +209,6 @@ class Member:
         begins = self.campaign.begins(ratchet.round + 1) - length
         return begins + length / MARGIN + share * length * (1 - 2 / MARGIN)
 
-    def _now(self, given: float | None) -> float:
-        now = self._clock() if given is None else given
-        if not math.isfinite(now):
-            raise ValueError(f"now must be finite, in seconds since 1970, got {now}")
-        return now
-
 
 class Client(Member):
     """Takes part in a campaign for a person, if the policy allows it.
@@ -234,7 +229,7 @@ class Client(Member):
     ) -> None:
         policy.check_published(campaign, directory)
         super().__init__(campaign, folder, clock=clock)
-        self.policy = policy
+        self.policy = replace(policy, pins=())
 
     def answer(self, value: Any) -> None:
         """Set the person's value from now on. The first value joins the campaign, from the next round on.
@@ -251,7 +246,7 @@ class Client(Member):
         self._hold(value, None)
 
     def _hold(self, value: Any, days: DaysOfUse | None) -> None:
-        encoding, now = self.campaign.encoding, self._now(None)
+        encoding, now = self.campaign.encoding, self._clock()
         path = encoding if isinstance(encoding, AnswerPath) else None
         given = self.campaign.answers.encode(value)
         # Until there are other answers, a path is this one in every look.
@@ -287,7 +282,7 @@ class Client(Member):
             return
         if self.campaign.guarantee.values == "fixed":
             raise CampaignRefused("this campaign is about a value that never changes, and days of use do")
-        now = self._now(None)
+        now = self._clock()
         with self.opened(now) as (_, held):
             before = None if held is None else held.days
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
@@ -320,8 +315,7 @@ def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = ti
 
 def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: float) -> int:
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
-    policy.check_relayed(campaign)
-    policy.check_every_round(campaign)
+    policy.check_sending(campaign)
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     first = last_begun(campaign, now) + 1

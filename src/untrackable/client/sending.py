@@ -18,7 +18,6 @@ import urllib.parse
 import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from http.client import HTTPException, HTTPMessage, HTTPResponse
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from untrackable import strict_json
-from untrackable.errors import CampaignRefused, FolderBusy, SealingError
+from untrackable.errors import CampaignRefused, SealingError
 from untrackable.oblivious.binary_http import BinaryResponse, reports_request
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol.campaign import Gateway, check_id
@@ -47,7 +46,6 @@ UNKNOWN_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key"
 """The problem type of a gateway that does not have the key (RFC 9458, section 5.3)."""
 _LARGEST_ANSWER = 1 << 17
 """The most bytes of an answer that are received, with everything before it."""
-_LARGEST_CONTENT = 1 << 14
 _ASKED_TO_RETRY = (429, 503)
 
 _ROUTES, _NEIGHBOURS = Path("/proc/net/route"), Path("/proc/net/arp")
@@ -134,8 +132,8 @@ Post = Callable[[Address, bytes, Ready], Reply]
 """A function that sends a report once. It asks `Ready` right before the report goes out."""
 Look = Callable[[str, int], str]
 """A function that describes the network that this machine is attached to; "" if a host cannot be reached."""
-Attempt = Callable[[bytes | None], AbstractContextManager[bytes | None]]
-"""An attempt, given the report that was tried before: it yields the report that may be sent now, or None."""
+Attempt = Callable[[bytes | None, Callable[[bytes], Reply]], tuple[bytes | None, Reply]]
+"""An attempt, given the report that was tried before and what sends one: the report that was sent now, or None."""
 
 
 def deliver(
@@ -172,14 +170,10 @@ def deliver(
             return Outcome.OFFLINE, None
         if used is not None and network != used[1]:
             break
-        try:
-            with attempt(body) as given:
-                if given is not None:
-                    body, reply = given, post(address, given, ready)
-        except FolderBusy:  # Another process is sending.
-            given = None
-        if given is None:
+        sent, reply = attempt(body, lambda report: post(address, report, ready))
+        if sent is None:
             return (Outcome.NOTHING if body is None else Outcome.GIVEN_UP), body
+        body = sent
         if reply.outcome is not None:
             return reply.outcome, body
         # Twice as long each time, times a random number between ½ and 1½.
@@ -294,7 +288,7 @@ def _answer(connection: socket.socket, request: bytes, until: float) -> HTTPResp
 
 @contextlib.contextmanager
 def _posted(
-    address: Address, media_type: str, body: bytes, ready: Ready, *, timeout: float, not_of: str = ""
+    address: Address, media_type: str, body: bytes, ready: Ready, timeout: float, *, not_of: str = ""
 ) -> Iterator[HTTPResponse]:
     """The answer to a body that is sent over a new connection, if it is `ready` to go out.
 
@@ -337,7 +331,7 @@ def _posted(
 def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT) -> Reply:
     """Send a report once, over a connection of its own."""
     try:
-        with _posted(address, "application/octet-stream", body, ready, timeout=timeout) as answer:
+        with _posted(address, "application/octet-stream", body, ready, timeout) as answer:
             return _reply(answer.status, answer.headers.get("retry-after"))
     except (OSError, HTTPException):
         return Reply(None)
@@ -349,60 +343,42 @@ def _reply(status: int | None, retry_after: str | None) -> Reply:
     return Reply(status, float(given) if given.isascii() and given.isdigit() and len(given) < 8 else None)
 
 
-class SealedPost:
-    """The way of a campaign's reports through a relay. It is called as `post` is, with a relay's address.
+def sealed_post(campaign: str, gateway: Gateway, *, collector: Address, timeout: float = TIMEOUT) -> Post:
+    """How one report of a campaign is sent through a relay, whose address is given instead of the collector's.
 
-    If the gateway does not have the key that a report was sealed with, the next attempt uses the next listed key.
-    That is remembered for this report only, because later reports would otherwise be recognised by their key.
+    If the gateway does not have the key that the report was sealed with, the next attempt uses the next listed key.
+    That is not remembered for another report, which would otherwise be recognised by its key.
     """
+    from untrackable.oblivious import sealing  # It needs an extra, and says so before a report is made.
 
-    def __init__(self, campaign: str, gateway: Gateway, *, collector: Address, timeout: float = TIMEOUT) -> None:
-        from untrackable.oblivious import sealing  # It needs an extra, and says so before a report is made.
+    refused = 0
 
-        self._sealing: Any = sealing
-        self._campaign, self._gateway = campaign, gateway
-        self._collector, self._timeout = collector, timeout
-        self._refused: tuple[bytes, int] = (b"", 0)
-        """The last report for which a key was refused, and the number of its keys that were."""
-
-    def __call__(self, relay: Address, body: bytes, ready: Ready) -> Reply:
-        """Seal a report and send it to the relay once, over a connection of its own."""
-        refusals = self._refused[1] if self._refused[0] == body else 0
-        keys = self._gateway.keys_from(round_of(body))
-        key = KeyConfig.from_bytes(keys[min(refusals, len(keys) - 1)].config)
-        sealed = self._sealing.seal_request(key, reports_request(self._campaign, body))
-        media_type, host = self._sealing.REQUEST_MEDIA_TYPE, self._collector.host
+    def post_sealed(relay: Address, body: bytes, ready: Ready) -> Reply:
+        nonlocal refused
+        keys, media_type = gateway.keys_from(round_of(body)), sealing.REQUEST_MEDIA_TYPE
+        key = KeyConfig.from_bytes(keys[min(refused, len(keys) - 1)].config)
+        sealed = sealing.seal_request(key, reports_request(campaign, body))
         try:
-            with _posted(relay, media_type, sealed.body, ready, timeout=self._timeout, not_of=host) as answer:
-                content = answer.read(_LARGEST_CONTENT)
+            with _posted(relay, media_type, sealed.body, ready, timeout, not_of=collector.host) as answer:
+                content = answer.read(_LARGEST_ANSWER)
         except (OSError, HTTPException, ValueError):  # The length of a chunk may be no number.
             return Reply(None)
-        media_type = answer.headers.get_content_type()
-        if media_type == self._sealing.ANSWER_MEDIA_TYPE:
-            return _opened(sealed, content)
-        # A relay could claim this, too. Nothing is lost by believing it, because every listed key is the gateway's.
-        if media_type == "application/problem+json" and _is_unknown_key(content):
-            self._refused = (body, refusals + 1)
+        media_type, retry_after = answer.headers.get_content_type(), answer.headers.get("retry-after")
+        if media_type == sealing.ANSWER_MEDIA_TYPE:
+            try:
+                opened = BinaryResponse.from_bytes(sealed.open_answer(content))
+            except SealingError:  # It is not the collector's answer to this request.
+                return Reply(None)
+            return _reply(opened.status, dict(opened.fields).get(b"retry-after", b"").decode("latin-1"))
+        if media_type == "application/problem+json":
+            with contextlib.suppress(ValueError):
+                problem = strict_json.parse(content)
+                # A relay could claim this, too. Nothing is lost by it: every listed key is the gateway's.
+                refused += isinstance(problem, dict) and problem.get("type") == UNKNOWN_KEY
         # The relay may ask for a delay if it is busy. Anything else that it says by itself is ignored.
-        return _reply(None, answer.headers.get("retry-after") if answer.status in _ASKED_TO_RETRY else None)
+        return _reply(None, retry_after if answer.status in _ASKED_TO_RETRY else None)
 
-
-def _opened(sealed: Any, content: bytes) -> Reply:
-    """The collector's reply, or none if this is not its answer to this request."""
-    try:
-        answer = BinaryResponse.from_bytes(sealed.open_answer(content))
-    except SealingError:
-        return Reply(None)
-    return _reply(answer.status, dict(answer.fields).get(b"retry-after", b"").decode("latin-1"))
-
-
-def _is_unknown_key(content: bytes) -> bool:
-    """Whether this is the problem of a gateway that does not have the key."""
-    try:
-        problem = strict_json.parse(content)
-    except ValueError:
-        return False
-    return isinstance(problem, dict) and problem.get("type") == UNKNOWN_KEY
+    return post_sealed
 
 
 def through_relay(
@@ -412,16 +388,10 @@ def through_relay(
 
     `CampaignRefused` if there is none: a report that relies on a crowd is never sent directly.
     """
-    reasons = []
     for relay in relays:
-        try:
-            address = Address.of_relay(relay, collector)
-        except ValueError as error:
-            reasons.append(f"{relay}: {error}")
-        else:
-            return address, SealedPost(campaign, gateway, collector=collector)
+        with contextlib.suppress(ValueError):  # It is the collector.
+            return Address.of_relay(relay, collector), sealed_post(campaign, gateway, collector=collector)
     raise CampaignRefused(
-        "this campaign relies on a crowd, and nothing is sent, because no relay of your policy can be used "
-        f"({'; '.join(reasons) or 'it names no relay'}). Name one that somebody else runs: `untrackable policy set "
-        "--relay https://…`"
+        "this campaign relies on a crowd, and nothing is sent, because your policy names no relay, or none but the "
+        "collector itself. Name one that somebody else runs: `untrackable policy set --relay https://…`"
     )

@@ -14,12 +14,12 @@ import hmac
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from untrackable.client.folder import Folder
 from untrackable.encodings.days_of_use import DaysOfUse
 from untrackable.encodings.record import Path
-from untrackable.errors import StateError, ValueChangeRefused
+from untrackable.errors import ValueChangeRefused
 from untrackable.mechanisms.randomness import Entropy, below, word
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
@@ -171,22 +171,21 @@ class State:
     @staticmethod
     def read(folder: Folder, campaign: str) -> "State | None":
         """The state on disk, if there is one. A damaged one is an error."""
-        content = folder.read(file_name(campaign), "the state")
-        if content is None:
-            return None
-        try:
-            sealed, days = content["sealed"], content["days"]
-            return State(
-                str(content["life"]),
-                int(content["value"]),
-                {int(value): bytes.fromhex(state) for value, state in content["kept"]},
-                Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
-                None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
-                None if days is None else DaysOfUse(**days),
-                tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise StateError(f"the state cannot be understood: {type(error).__name__}") from None
+        return folder.read(file_name(campaign), "the state", State.from_content)
+
+    @staticmethod
+    def from_content(content: Mapping[str, Any]) -> "State":
+        """The state of this JSON."""
+        sealed, days = content["sealed"], content["days"]
+        return State(
+            str(content["life"]),
+            int(content["value"]),
+            {int(value): bytes.fromhex(state) for value, state in content["kept"]},
+            Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
+            None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
+            None if days is None else DaysOfUse(**days),
+            tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
+        )
 
 
 def file_name(campaign: str) -> str:
