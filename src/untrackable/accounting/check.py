@@ -143,8 +143,7 @@ def _crowd(campaign: Campaign) -> tuple[Bracket | None, Bracket | None, list[str
     declared, mechanism, turns = campaign.guarantee.crowd, campaign.mechanism, campaign.turns
     if declared is None:
         return None, None, []
-    ends = [end for end in (campaign.rounds, mechanism.last_round) if end is not None]
-    reports = min(ends, default=None) if turns is None else turns.wipes + 1
+    reports = campaign.last_round if turns is None else turns.wipes + 1
     try:
         delta = mechanism.crowd(people=declared.reports, reports=reports).delta(declared.eps)
     except ValueError as error:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from untrackable.accounting.check import client_problems
 from untrackable.client import sending
 from untrackable.client.folder import SENDING, Folder
-from untrackable.client.ledger import Clock, Ledger, last_begun, last_round, opened_ledger, read_ledger
+from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.sending import Address, Outcome, Reply
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
@@ -21,6 +21,7 @@ from untrackable.encodings.record import Path as AnswerPath
 from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
 from untrackable.mechanisms.randomness import system
 from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.protocol.wire import LAST_ROUND
 
 GRACE = 30.0
 """A report counts as late if its sending time passed more than this many seconds ago."""
@@ -111,7 +112,7 @@ class Member:
             account, held = ledger.accounts.get(self._id), None
             if account is not None and not account.life:
                 self.folder.remove(file_name(self._id))  # The process may have been killed before it did.
-            elif account is not None and self.campaign.turns and last_begun(self.campaign, now) > account.first:
+            elif account is not None and self.campaign.turns and self.campaign.last_begun(now) > account.first:
                 ledger = self._finish(ledger)  # The turn is over.
             elif account is not None:
                 held = State.read(self.folder, self._id)
@@ -163,7 +164,7 @@ class Member:
         """
         if held is None:
             return 0, None
-        account, begun = ledger.accounts[self._id], last_begun(self.campaign, now)
+        account, begun = ledger.accounts[self._id], self.campaign.last_begun(now)
         if held.prepared is not None and account.tried < held.prepared.round == begun:
             return begun, now
         first, last = max(begun, account.through + 1), min(account.last, held.ratchet.round + _FARTHEST)
@@ -318,8 +319,8 @@ def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: floa
     policy.check_sending(campaign)
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
-    first = last_begun(campaign, now) + 1
-    if first > last_round(campaign):
+    first = campaign.last_begun(now) + 1
+    if first > (campaign.last_round or LAST_ROUND):
         raise CampaignRefused("this campaign is over: no later round is left")
     if campaign.first_round < ledger.settled:
         raise CampaignRefused(

@@ -33,6 +33,8 @@ _FORGIVEN = 1 + 1e-12
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
 _LOG = logging.getLogger(__name__)
 
+_campaign = lru_cache(maxsize=64)(Campaign.from_bytes)
+
 Clock = Callable[[], float]
 """Seconds since 1970."""
 
@@ -70,7 +72,8 @@ class Account:
     @property
     def last(self) -> int:
         """The last round that may be answered."""
-        return self.first if self.campaign.turns is not None else last_round(self.campaign)
+        end = self.first if self.campaign.turns is not None else self.campaign.last_round
+        return min(end or LAST_ROUND, LAST_ROUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +251,7 @@ def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
         )
     for name, account in ledger.accounts.items():
         if account.life:
-            ledger = ledger.marked(name, last_begun(account.campaign, now), tried=True)
+            ledger = ledger.marked(name, account.campaign.last_begun(now), tried=True)
     replace(ledger, time=int(now), settled=int(now)).write(folder)
     settled = Ledger.read(folder)
     if settled.folder_mark != folder.mark:
@@ -283,18 +286,3 @@ def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> P
     with opened_ledger(opened, clock()) as ledger:
         replace(ledger, policy=policy).write(opened)
         return ledger.policy
-
-
-def last_begun(campaign: Campaign, now: float) -> int:
-    """The last round that has begun; 0 if none has."""
-    return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)
-
-
-def last_round(campaign: Campaign) -> int:
-    """The last round that a client may answer: of the campaign, or of the mechanism if that is earlier."""
-    return min(end for end in (campaign.rounds, campaign.mechanism.last_round, LAST_ROUND) if end is not None)
-
-
-@lru_cache(maxsize=64)
-def _campaign(document: bytes) -> Campaign:
-    return Campaign.from_bytes(document)

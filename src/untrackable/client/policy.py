@@ -88,7 +88,7 @@ class Policy:
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> Policy:
         """The policy that has these limits, and no pins."""
-        limits: dict[str, Any] = {name: type(usual)(content[name]) for name, usual in LIMITS.items()}
+        limits = {name: type(usual)(content[name]) for name, usual in LIMITS.items()}
         return Policy(**limits, relays=tuple(content["relays"]))
 
     def check_sending(self, campaign: Campaign) -> None:
@@ -122,7 +122,9 @@ class Policy:
             raise CampaignRefused(f"campaign {campaign.id} is neither pinned nor in the directory")
 
 
-LIMITS = {field.name: field.default for field in fields(Policy) if field.name not in ("relays", "pins")}
+LIMITS: dict[str, Any] = {
+    field.name: field.default for field in fields(Policy) if field.name not in ("relays", "pins")
+}
 """What a policy limits, all campaigns together, and the cautious limits."""
 
 
