@@ -88,6 +88,7 @@ class Member:
             with self.opened(self._clock()) as (ledger, _):
                 relays = () if ledger.policy is None else ledger.policy.relays
             address, post = sending.through_relay(self._id, gateway, relays, address)
+        address.reached_by()  # A proxy that cannot be used is an error at once, and before a report is made.
         now = self._clock()
         due = self.due(now)
         if due is None or due > now:
@@ -387,6 +388,6 @@ class SendTimes:
         is in its last part.
         """
         campaign = member.campaign
-        left = campaign.round_seconds - (now - campaign.first_round) % campaign.round_seconds
+        left = campaign.begins(campaign.last_begun(now) + 1) - now
         span = min(LONGEST, max(left - campaign.look_seconds / MARGIN, left / 2))
         return span * secrets.randbits(53) / (1 << 53)
