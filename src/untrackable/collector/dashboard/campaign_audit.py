@@ -1,12 +1,19 @@
 """A campaign's audit for the page that says whether somebody could be followed."""
 
-import math
 from typing import Any, NamedTuple
 
-from untrackable.auditing.attacks import PEOPLE, Followed, followed
+from untrackable.auditing.attacks import Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
 from untrackable.display import audit as shown
-from untrackable.display.audit import FOLLOWING_CAPTION, Line, followed_rows, followed_words, rival_words
+from untrackable.display.audit import (
+    FOLLOWING_CAPTION,
+    Line,
+    followed_rows,
+    followed_words,
+    following_chart,
+    rival_words,
+)
+from untrackable.display.svg import legend, svg_of
 from untrackable.protocol.campaign import Campaign
 from untrackable.settings.catalogue import CATALOGUE
 from untrackable.settings.demands import Budget, Unsuitable
@@ -17,11 +24,6 @@ _MOST_ROUNDS = 3650
 """How many rounds of a campaign without end are looked at."""
 _DELTA, _PEOPLE = 1e-6, 100_000
 """The delta, and the people who take part, of an audit if the campaign declares none."""
-_WIDTH, _HEIGHT = 320, 210
-_LOWEST = 0.5 / PEOPLE
-"""Where the picture begins: a share of zero is drawn here."""
-_ASIDE = 5
-"""How far lines stand beside each other, so that no interval hides another."""
 
 
 class Following(NamedTuple):
@@ -70,7 +72,7 @@ def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Fol
         return [], [], str(error)
     if not own:
         return [], [], "following takes at least two rounds"
-    return own, followed("RAPPOR", rival, rounds=rounds), ""
+    return own, followed("RAPPOR, the same privacy", rival, rounds=rounds), ""
 
 
 def shown_audit(found: Following) -> dict[str, Any]:
@@ -91,11 +93,14 @@ def shown_audit(found: Following) -> dict[str, Any]:
 
 def _attack_shown(found: Following) -> dict[str, Any]:
     own, rival = followed_rows(found.own), followed_rows(found.rival)
+    chart = following_chart([*found.own, *found.rival])
+    label = "The share of people that an attack matches, by the number of reports; the table below has the numbers"
     counts = sorted({point.reports for point in found.own + found.rival})
     return {
         "answer": followed_words(found.own, found.rival),
         "caption": FOLLOWING_CAPTION,
-        "chart": _chart(found, counts),
+        "chart": svg_of(chart.drawing, label),
+        "legend": legend(chart.drawing.legend()),
         "table": {
             who: [(reports, own.get((reports, different)), rival.get((reports, different))) for reports in counts]
             for who, different in (
@@ -103,38 +108,4 @@ def _attack_shown(found: Following) -> dict[str, Any]:
                 ("People with different values", True),
             )
         },
-    }
-
-
-def _chart(found: Following, counts: list[int]) -> dict[str, Any]:
-    """Lines over the number of reports, both axes logarithmic."""
-
-    def across(reports: int) -> float:
-        return round(_WIDTH * math.log(reports) / math.log(counts[-1]), 1)
-
-    def up(share: float) -> float:
-        return round(_HEIGHT * math.log(max(_LOWEST, share)) / math.log(_LOWEST), 1)
-
-    lines: list[dict[str, Any]] = []
-    for name, points in (("own", found.own), ("rival", found.rival)):
-        for different in (False, True):
-            aside = _ASIDE * (len(lines) - 1.5)
-            chosen = [
-                (across(point.reports) + aside, point.matched) for point in points if point.different == different
-            ]
-            lines.append(
-                {
-                    "name": name,
-                    "different": different,
-                    "points": [(x, up(matched.sampled)) for x, matched in chosen],
-                    "reach": [(x, up(matched.lower), up(matched.upper)) for x, matched in chosen],
-                }
-            )
-    return {
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "lines": lines,
-        "across": [(across(reports), reports) for reports in counts],
-        "up": [(up(share), f"{100 * share:g} %") for share in (1.0, 0.3, 0.1, 0.03, 0.01)],
-        "guess": up(1 / PEOPLE),
     }
