@@ -30,8 +30,8 @@ from untrackable.mechanisms import (
     Votes,
 )
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.files import Written, write_reports
 from untrackable.reports.sums import sum_files
-from untrackable.reports.writer import Written, write_reports
 
 FORMATS = [".parquet", ".arrow", ".arrows", ".csv", ".csv.gz", ".npz"]
 

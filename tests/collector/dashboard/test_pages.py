@@ -13,8 +13,8 @@ from tests.auditing.test_turns_audit import turns_campaign
 from tests.collector.conftest import in_this_process
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
-from untrackable.collector.dashboard.campaign_audit import Following, audit_campaign, shown_audit
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job
+from untrackable.collector.dashboard.jobs import Following, audit_campaign, shown_audit
 from untrackable.collector.dashboard.pages import following_parts
 from untrackable.collector.settings import open_store
 
