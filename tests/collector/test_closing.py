@@ -39,8 +39,8 @@ def with_report(store: Store, asked: Campaign, number: int = 1) -> Round:
 
 
 def states(store: Store, *rounds: Round) -> list[str]:
-    found = [store.round(round) for round in rounds]
-    return [each.state for each in found if each is not None]
+    records = [store.round(round) for round in rounds]
+    return [each.state for each in records if each is not None]
 
 
 def test_a_round_that_cannot_be_closed_keeps_no_other_from_being_closed(
@@ -208,15 +208,15 @@ def test_the_round_that_takes_reports_is_the_last_one(collector: Collector) -> N
 def test_a_campaign_that_is_added_again_has_estimates_of_its_own(collector: Collector) -> None:
     """Even if it has as many reports as before, of other values."""
     asked = campaign()
-    found = []
+    result = []
     for seed in (2, 3):
         collector.create(asked)
         assert collector.send(asked, b"".join(bodies(asked, 20, seed=seed))).status_code == 204
         assert collector.close(asked).status_code == 200
-        found.append(collector.http.get(f"/campaigns/{asked.id}/estimate?beta=0.05").json())
+        result.append(collector.http.get(f"/campaigns/{asked.id}/estimate?beta=0.05").json())
         delete_campaign(collector.store, asked)
-    assert [each["reports"] for each in found] == [20, 20]
-    assert found[0]["values"] != found[1]["values"]
+    assert [each["reports"] for each in result] == [20, 20]
+    assert result[0]["values"] != result[1]["values"]
 
 
 def test_only_an_admin_ends_a_campaign(collector: Collector) -> None:
@@ -243,9 +243,9 @@ def test_only_an_admin_ends_a_campaign(collector: Collector) -> None:
 def test_the_last_round_follows_from_the_time(store: Store, now: float, last: int) -> None:
     asked = known(store)
     assert end_campaign(store, asked, now, SETTINGS) == last
-    found = store.campaign(asked.id)
-    assert found is not None
-    assert found.last_round == last
+    record = store.campaign(asked.id)
+    assert record is not None
+    assert record.last_round == last
     if last < 30:
         with pytest.raises(RoundsClosed):
             store.add({Round(asked.id, last + 1): rows(1)})

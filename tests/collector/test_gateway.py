@@ -264,8 +264,8 @@ def test_a_campaign_with_keys_that_do_not_fit_is_refused(tmp_path: Path, monkeyp
 
     def declared(*configs: KeyConfig) -> None:
         listed = [SimpleNamespace(config=config.to_bytes()) for config in configs]
-        found = SimpleNamespace(gateway=SimpleNamespace(keys=listed))
-        monkeypatch.setattr(Campaign, "from_bytes", lambda document: found)
+        result = SimpleNamespace(gateway=SimpleNamespace(keys=listed))
+        monkeypatch.setattr(Campaign, "from_bytes", lambda document: result)
 
     def refused(file: Path | None) -> str:
         with pytest.raises(Refused) as caught:

@@ -148,9 +148,9 @@ def test_campaigns(store: Store) -> None:
     assert [c.id for c in store.campaigns()] == ["00" * 32, ID]
     assert store.publish(ID, False)
     assert not store.publish("cd" * 32, True)
-    found = store.campaign(ID)
-    assert found is not None
-    assert not found.published
+    record = store.campaign(ID)
+    assert record is not None
+    assert not record.published
 
 
 def test_keys(store: Store) -> None:
@@ -277,7 +277,7 @@ def test_many_readers_share_a_few_connections(store: Store, monkeypatch: pytest.
     assert len(store.campaigns()) == 1
     monkeypatch.undo()
     with ThreadPoolExecutor(40) as threads:
-        assert all(len(found) == 1 for found in threads.map(lambda _: store.campaigns(), range(200)))
+        assert all(len(result) == 1 for result in threads.map(lambda _: store.campaigns(), range(200)))
     assert store._idle.qsize() <= 10
 
 
@@ -309,7 +309,7 @@ def test_merged_rows_are_those_of_both_and_stored_ones_come_first(
 @pytest.mark.parametrize(("count", "parts"), [(1, 1), (8, 1), (9, 3), (16, 3), (17, 4), (80, 11)])
 def test_parts_are_short_and_have_room(count: int, parts: int) -> None:
     given = np.arange(count * 17, dtype=np.uint8).reshape(count, 17)
-    found = split_rows(given, 8)
-    assert len(found) == parts
-    assert max(len(part) for part in found) <= 8
-    assert (np.concatenate(found) == given).all()
+    result = split_rows(given, 8)
+    assert len(result) == parts
+    assert max(len(part) for part in result) <= 8
+    assert (np.concatenate(result) == given).all()

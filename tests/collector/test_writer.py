@@ -183,8 +183,8 @@ ALL: list[Mechanism] = [*(mechanism for mechanism, _ in ONE_OF_EACH.values()), *
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     refused: Refused | None = None
     try:
-        found = READER.read(body, NOW)
-        assert len(found.rounds) * READER.wire.size == len(body)
+        reports = READER.read(body, NOW)
+        assert len(reports.rounds) * READER.wire.size == len(body)
     except Refused as error:
         refused = error
     if refused is not None:
@@ -204,12 +204,12 @@ def test_one_bit_changed_is_read_as_what_it_is_or_refused(
     body[place // 8] ^= 1 << place % 8
     within = place // 8 % 22
     try:
-        found = READER.read(bytes(body), NOW)
+        result = READER.read(bytes(body), NOW)
     except Refused:
         assert within < 5 or within == 21  # a changed nonce is another nonce
     else:
         assert within >= 5
-        assert found.rows.reshape(-1).tobytes() == b"".join(
+        assert result.rows.reshape(-1).tobytes() == b"".join(
             bytes(body[i + 5 : i + 22]) for i in range(0, len(body), 22)
         )
 
@@ -250,9 +250,9 @@ def test_reports_off_the_wire_are_those_that_were_sent(mechanism: Mechanism) -> 
         return
     numbers = [mechanism.client(0).report(1) for _ in range(40)]
     asked = campaign(mechanism)
-    found = CampaignAcceptance(asked, Settings()).read(b"".join(sealed(asked, numbers)), NOW)
+    reports = CampaignAcceptance(asked, Settings()).read(b"".join(sealed(asked, numbers)), NOW)
     sums = mechanism.aggregator(1)
-    sums.add(as_reports(found.rows[:, 16:], sums))
+    sums.add(as_reports(reports.rows[:, 16:], sums))
     assert sums.to_bytes() == mechanism.aggregator(1).add(numbers).to_bytes()
 
 
@@ -285,8 +285,8 @@ def test_a_round_of_which_no_sums_can_be_made_is_refused() -> None:
 
 def test_stored_in_the_order_of_nonces() -> None:
     sent = bodies(ASKED, 200)
-    found = group_by_round("x", READER.read(b"".join(sent), NOW))
-    rows = found[Round("x", 1)]
+    reports = group_by_round("x", READER.read(b"".join(sent), NOW))
+    rows = reports[Round("x", 1)]
     assert [row.tobytes() for row in rows] == sorted(body[5:] for body in sent)
     assert [row.tobytes() for row in rows] != [body[5:] for body in sent]
 
@@ -294,8 +294,8 @@ def test_stored_in_the_order_of_nonces() -> None:
 def test_rounds_are_told_apart() -> None:
     rounds = np.array([2, 1, 2], dtype=np.uint32)
     rows = np.frombuffer(secrets.token_bytes(3 * 17), dtype=np.uint8).reshape(3, 17)
-    found = group_by_round("x", AcceptedReports(rounds, rows))
-    assert {key: len(value) for key, value in found.items()} == {Round("x", 1): 1, Round("x", 2): 2}
+    reports = group_by_round("x", AcceptedReports(rounds, rows))
+    assert {key: len(value) for key, value in reports.items()} == {Round("x", 1): 1, Round("x", 2): 2}
 
 
 def test_what_cannot_be_collected() -> None:

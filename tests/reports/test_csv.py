@@ -116,10 +116,10 @@ def test_numbers_go_on_from_block_to_block(long: int) -> None:
     """Also where a quoted cell goes on from one block to the next."""
     rows = [f"u{i},{i}" for i in range(3 * CELL_BATCH)]
     rows[long] = '"two\nlines",0'
-    found = parsed("\n".join(rows), RowParser(",", 2, (0,)))
-    assert [number for number, _, _ in found] == [i + 1 + (i > long) for i in range(len(rows))]
-    assert found[long] == (long + 1, ["two\nlines"], "")
-    assert found[-1] == (3 * CELL_BATCH + 1, [f"u{3 * CELL_BATCH - 1}"], "")
+    result = parsed("\n".join(rows), RowParser(",", 2, (0,)))
+    assert [number for number, _, _ in result] == [i + 1 + (i > long) for i in range(len(rows))]
+    assert result[long] == (long + 1, ["two\nlines"], "")
+    assert result[-1] == (3 * CELL_BATCH + 1, [f"u{3 * CELL_BATCH - 1}"], "")
 
 
 def given(folder: Path, content: bytes) -> StrictCsv:

@@ -59,19 +59,19 @@ def test_any_reports_of_any_width_come_back(
         write_reports(path, given_pieces, mechanism=mechanism, encoding=encoding)
         file = read_reports(path)
         assert file.encoding == encoding
-        found: dict[int, list[int]] = {}
+        result: dict[int, list[int]] = {}
         rows: list[int] = []
         for piece in file.pieces():
             numbers = piece.reports.tolist()
             if piece.reports.ndim == 2:
                 numbers = [int.from_bytes(bytes(row), "little") for row in numbers]
-            found.setdefault(piece.round, []).extend(numbers)
+            result.setdefault(piece.round, []).extend(numbers)
             rows += [int(row) for row in piece.rows]
     wanted: dict[int, list[int]] = {}
     for number, some in given_pieces:
         if some:
             wanted.setdefault(number, []).extend(some)
-    assert {n: sorted(some) for n, some in found.items()} == {n: sorted(some) for n, some in wanted.items()}
+    assert {n: sorted(some) for n, some in result.items()} == {n: sorted(some) for n, some in wanted.items()}
     assert sorted(rows) == list(range(file._table.first, file._table.first + len(rows)))
 
 
@@ -175,22 +175,22 @@ TEXT = "round,report\n1,7\n1,5\n2,6\n"
 
 def files(folder: Path) -> dict[str, Path]:
     """The same columns in every format, none of them with a name that says so."""
-    found = {name: folder / name for name in ("parquet", "arrow", "stream", "npz", "npy", "gzip", "text")}
+    result = {name: folder / name for name in ("parquet", "arrow", "stream", "npz", "npy", "gzip", "text")}
     table = pa.table(COLUMNS)
-    pq.write_table(table, found["parquet"])
-    pa.feather.write_feather(table, found["arrow"])
-    with pa.OSFile(str(found["stream"]), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+    pq.write_table(table, result["parquet"])
+    pa.feather.write_feather(table, result["arrow"])
+    with pa.OSFile(str(result["stream"]), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
-    with found["npz"].open("wb") as file:
+    with result["npz"].open("wb") as file:
         np.savez(file, **{name: np.array(column) for name, column in COLUMNS.items()})  # type: ignore[arg-type]
     records = np.zeros(3, dtype=[("round", "i4"), ("report", "u2")])
     for name, column in COLUMNS.items():
         records[name] = column
-    with found["npy"].open("wb") as file:
+    with result["npy"].open("wb") as file:
         np.save(file, records)
-    found["gzip"].write_bytes(gzip.compress(TEXT.encode()))
-    found["text"].write_text(TEXT)
-    return found
+    result["gzip"].write_bytes(gzip.compress(TEXT.encode()))
+    result["text"].write_text(TEXT)
+    return result
 
 
 def test_every_format_gives_the_same_arrays(tmp_path: Path) -> None:

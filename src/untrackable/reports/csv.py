@@ -294,7 +294,7 @@ Line = tuple[int, str]
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows, the line that each begins on, and by index what is wrong with those that are malformed."""
+    """Consecutive rows, the line that each begins on, and the problems of malformed rows by their index."""
 
     numbers: Sequence[int]
     rows: list[list[str]]

@@ -486,7 +486,7 @@ def write_sums(
 
 
 def has_sums(path: Path) -> bool:
-    """Whether a file is one of sums. For one that cannot be read, reading it as reports says what is wrong."""
+    """Whether a file has sums. False if it cannot be read: `read_reports` then says why."""
     if not is_parquet(path):
         return False
     from untrackable.reports.arrow import FAILURES

@@ -105,9 +105,9 @@ def test_few_people_have_no_shares_and_no_winner(collector: Collector) -> None:
     assert shares
     assert all(0 <= share <= 100 for share in shares)
     assert '<circle class="dot"' not in text
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
-    assert {(row["frequency"], row["tells"]) for row in found} == {(None, False)}
-    assert max(abs(row["unclamped"]) for row in found) > 0.5
+    result = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
+    assert {(row["frequency"], row["tells"]) for row in result} == {(None, False)}
+    assert max(abs(row["unclamped"]) for row in result) > 0.5
     picture = collector.http.get(f"/view/{asked.id}/picture.svg").text
     assert picture.count(">cannot tell</text>") == 12
     table = collector.http.get(f"/view/{asked.id}/download.csv").text.splitlines()
@@ -148,9 +148,9 @@ def test_turns_and_who_the_reports_are_of(collector: Collector) -> None:
     assert "answers once" in text
     assert "320,000" in text
     assert "all rounds together cost what one report costs" in text
-    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
-    assert found["turns"] == {"share": "1", "wipes": 0}
-    assert found["verified"]["eps"] == {"lower": 2.0, "upper": 2.0, "certainty": "exact"}
+    guarantee = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
+    assert guarantee["turns"] == {"share": "1", "wipes": 0}
+    assert guarantee["verified"]["eps"] == {"lower": 2.0, "upper": 2.0, "certainty": "exact"}
     estimate = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()
     alone = asked.mechanism.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
     first = estimate["values"][0]
@@ -176,13 +176,13 @@ TEXTS_OF_A_FILE = r"title|cell|what|why|source"
 )
 def test_no_page_shows_such_a_text_without_isolating_it(folder: str, files: str, texts: str) -> None:
     """Titles and attributes have no place for the element, and stand alone."""
-    found = 0
+    result = 0
     for page in (Path(untrackable.__file__).parent / folder).glob(files):
         shown = re.sub(r'{% block title %}.*|<title>.*|="[^"]*"', "", page.read_text(encoding="utf-8"))
         for place in re.finditer(rf"(.*?){{{{ ({texts})(?!\w)", shown):
-            found += 1
+            result += 1
             assert place[1].endswith("<bdi>"), (page.name, place[0])
-    assert found >= 5
+    assert result >= 5
 
 
 def test_a_campaign_that_has_ended_says_so(collector: Collector) -> None:
@@ -238,8 +238,8 @@ def test_long_lists_are_cut_searched_and_shown_whole(collector: Collector) -> No
     top = re.findall("<bdi>(thing [0-6])</bdi></th>", text)
     assert sorted(top) == [f"thing {i}" for i in range(7)]  # The most frequent ones come first.
     assert len(rows_of(shown(collector, asked, "?all=1"))) == 51
-    found = rows_of(shown(collector, asked, "?search=STRASSE"))
-    assert ["Straße &lt;1&gt;" in row for row in found] == [True]
+    rows = rows_of(shown(collector, asked, "?search=STRASSE"))
+    assert ["Straße &lt;1&gt;" in row for row in rows] == [True]
     part = collector.http.get(f"/view/{asked.id}?search=thing+4&part=answers").text
     assert "<html" not in part
     assert len(rows_of(part)) == 11
@@ -255,10 +255,10 @@ def test_strings_are_named_by_the_reader(collector: Collector) -> None:
     unnamed = shown(collector, asked)
     assert "Strings to look for, one on each line" in unnamed
     assert "these are buckets, each for many strings" in unnamed
-    found = html.unescape(shown(collector, asked, "?strings=red%0D%0A+green%0Ared%0A"))
-    assert [("red" in row, "green" in row) for row in rows_of(found)].count((True, False)) == 1
-    assert len(rows_of(found)) == 2
-    assert "these are buckets" not in found
+    text = html.unescape(shown(collector, asked, "?strings=red%0D%0A+green%0Ared%0A"))
+    assert [("red" in row, "green" in row) for row in rows_of(text)].count((True, False)) == 1
+    assert len(rows_of(text)) == 2
+    assert "these are buckets" not in text
 
 
 def test_strings_that_nobody_listed_have_no_trend(collector: Collector) -> None:
@@ -320,10 +320,10 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     asked = campaign(encoding=Buckets.equal_width(0, 12, 12, below="clamp", above="clamp"))
     filled(collector.store, asked, people=20_000, rounds=2)
     text = shown(collector, asked)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["numbers"]
+    numbers = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["numbers"]
     rows = re.findall('<tr><th scope="row">([^<]*)</th><td class="strong">([^<]*)</td><td>([^<]*)</td></tr>', text)
     assert [row[0] for row in rows] == ["mean", "median", "95th percentile"]
-    assert rows[0][1] == f"{found['mean']['value']:.3g}"
+    assert rows[0][1] == f"{numbers['mean']['value']:.3g}"
     for _, value, interval in rows:
         low, high = map(float, re.findall(r"between (\S+) and ([0-9.]+)", interval)[0])
         assert 0 <= low <= high <= 12
@@ -349,14 +349,14 @@ def test_every_kind_of_file_has_the_same_answers(collector: Collector) -> None:
     path = f"/view/{asked.id}"
     expected = collector.http.get(f"/campaigns/{asked.id}/estimate?top=12").json()
     rows = sorted(expected["values"], key=lambda row: row["value"])
-    found = {kind: collector.http.get(f"{path}/download.{kind}") for kind in ("csv", "json", "parquet")}
-    assert found["json"].json() == {"campaign": asked.id, **expected, "values": rows}
-    table = list(csv.DictReader(io.StringIO(found["csv"].text)))
+    files = {kind: collector.http.get(f"{path}/download.{kind}") for kind in ("csv", "json", "parquet")}
+    assert files["json"].json() == {"campaign": asked.id, **expected, "values": rows}
+    table = list(csv.DictReader(io.StringIO(files["csv"].text)))
     assert [row["label"] for row in table] == [row["label"] for row in rows]
     assert [float(row["upper"]) for row in table] == [row["upper"] for row in rows]
-    columns = pyarrow.parquet.read_table(io.BytesIO(found["parquet"].content)).to_pylist()
+    columns = pyarrow.parquet.read_table(io.BytesIO(files["parquet"].content)).to_pylist()
     assert columns == [{name: row[name] for name in COLUMNS} for row in rows]
-    for kind, response in found.items():
+    for kind, response in files.items():
         assert f'filename="answers-{asked.id[:12]}-rounds-1-to-2.{kind}"' in response.headers["content-disposition"]
         assert response.headers["cache-control"] == "no-store"
     one = json.loads(collector.http.get(f"{path}/download.json?round=2").content)

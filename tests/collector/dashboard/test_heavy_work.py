@@ -34,10 +34,10 @@ def slow() -> Slow:
 
 @pytest.fixture
 def work(slow: Slow) -> Iterator[HeavyWork]:
-    found = HeavyWork(slow)
-    yield found
+    result = HeavyWork(slow)
+    yield result
     slow.go.set()
-    found.stop()
+    result.stop()
 
 
 def test_the_same_question_is_answered_once(work: HeavyWork, slow: Slow) -> None:
@@ -160,9 +160,9 @@ def named(name: str) -> str:
 
 @pytest.fixture
 def process() -> Iterator[HeavyWork]:
-    found = HeavyWork()
-    yield found
-    found.stop()
+    result = HeavyWork()
+    yield result
+    result.stop()
 
 
 def test_the_newest_question_stops_the_one_that_runs(process: HeavyWork) -> None:

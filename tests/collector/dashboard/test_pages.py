@@ -34,15 +34,15 @@ class Held:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Held:
-    found = Held()
-    monkeypatch.setattr("untrackable.collector.app.HeavyWork", lambda: HeavyWork(found))
-    return found
+    gate = Held()
+    monkeypatch.setattr("untrackable.collector.app.HeavyWork", lambda: HeavyWork(gate))
+    return gate
 
 
 @pytest.fixture
 def collector(tmp_path: Path, held: Held) -> Iterator[Collector]:
-    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
-        yield found
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as result:
+        yield result
         held.go.set()
 
 
@@ -115,9 +115,9 @@ def test_rappor_has_the_same_privacy(facts: Following) -> None:
 
 
 def test_one_round_has_nothing_to_follow() -> None:
-    found = audit_campaign(campaign(rounds=1).to_bytes())
-    assert found.no_attack == "following takes at least two rounds"
-    assert found.own == found.rival == []
+    audit = audit_campaign(campaign(rounds=1).to_bytes())
+    assert audit.no_attack == "following takes at least two rounds"
+    assert audit.own == audit.rival == []
 
 
 def test_one_turn_has_no_attack(collector: Collector, held: Held) -> None:

@@ -1,4 +1,4 @@
-"""The form of a new campaign: what people type becomes goals, or says beside each field what is wrong with it.
+"""The form of a new campaign: what people type becomes goals, or an error beside its field.
 
 The goals and their limits are those of `planning.goal_fields`. What people may answer is described by fields of its
 own.
@@ -120,7 +120,7 @@ class Asked:
 
 @dataclass(slots=True)
 class CampaignForm:
-    """A form as somebody typed it, what is wrong with it by field, and what it asks for if nothing is.
+    """A form as somebody typed it, its errors by field, and the goals if there are none.
 
     `sent` has all fields that arrived, and `typed` those that are shown.
     """
@@ -145,7 +145,7 @@ def empty_form(now: float) -> CampaignForm:
 
 
 def unread_form(sent: Form) -> CampaignForm:
-    """The form as it was sent, without looking at what is wrong with it."""
+    """The form as it was sent, unchecked."""
     changed = dict(parse_qsl(sent.get("use", ""), keep_blank_values=True))
     sent = sent | {name: text for name, text in changed.items() if name in _CHANGEABLE}
     form = CampaignForm({name: sent.get(name, "") for name in (*DEFAULTS, "first", *_TICKS)}, sent)

@@ -252,10 +252,10 @@ def largest(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 
 def candidates_of(text: str | None) -> tuple[str, ...]:
     """The strings that somebody looks for: one on each line."""
-    found = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
-    if len(found) > MOST_CANDIDATES:
+    strings = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
+    if len(strings) > MOST_CANDIDATES:
         raise Refused(Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {MOST_CANDIDATES:,}")
-    return found
+    return strings
 
 
 _MOST_CHOICES = 200
@@ -307,14 +307,14 @@ class CampaignPage:
     def _costs(self, stored: StoredCampaign) -> list[Cost] | str:
         """What rounds cost, or why that is not known now."""
         try:
-            found: list[Cost] = self._work.submit(round_costs, stored.document).result(_PATIENCE)
+            result: list[Cost] = self._work.submit(round_costs, stored.document).result(_PATIENCE)
         except TimeoutError:
             return "This is being computed. Load the page again in a few seconds."
         except Refused as refused:
             return f"This is not known yet: {refused.detail}. Load the page again in a few seconds."
         except WorkFailed as failed:
             return f"This is not known: {failed}."
-        return found
+        return result
 
     def _answers(self, campaign: Campaign, answers: CampaignAnswers, asked: dict[str, str]) -> dict[str, Any]:
         """The answers that are shown, or why there are none."""
@@ -452,8 +452,8 @@ def _others(rows: list[dict[str, Any]], matching: list[dict[str, Any]], shown: l
 
 def _query(asked: dict[str, str], *names: str) -> str:
     """A part of what was asked, for addresses that ask for the same."""
-    found = urlencode({name: asked[name] for name in names if asked.get(name)})
-    return f"?{found}" if found else ""
+    query = urlencode({name: asked[name] for name in names if asked.get(name)})
+    return f"?{query}" if query else ""
 
 
 def _answers(campaign: Campaign, table: AskedTable | None) -> int:
@@ -480,7 +480,7 @@ def _numbers(shown: Shown) -> dict[str, Any] | None:
 
 
 def _sample(campaign: Campaign, people: ActivePeople, rounds: int) -> str:
-    """How many people were active, and of whom shares are; empty if everybody answers every round."""
+    """The number of active people, and the population of the shares; empty if everybody answers every round."""
     if campaign.turns is None:
         return ""
     return " ".join(

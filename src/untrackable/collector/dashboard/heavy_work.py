@@ -126,7 +126,7 @@ class HeavyWork:
         return future
 
     def _forget(self) -> None:
-        """Forget the oldest results if there are too many, and who asked for what is done."""
+        """Forget the oldest results if there are too many, and the askers of finished jobs."""
         done = [call for call, future in self._known.items() if future.done()]
         for call in done[: max(0, len(self._known) - _REMEMBERED)]:
             del self._known[call]

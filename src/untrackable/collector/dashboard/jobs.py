@@ -82,7 +82,7 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
 
 @lru_cache(maxsize=8)
 def _planned(goals: Goals) -> Plan:
-    """A plan. Somebody who looks at it often wants the campaign next."""
+    """A plan. It is kept, because the preview of its campaign often comes next."""
     return plan(goals=goals, progress=lambda what, done: stop_if_outdated())
 
 
@@ -124,7 +124,7 @@ _REPORTS = 16
 _MOST_ROUNDS = 3650
 """How many rounds of a campaign without end are looked at."""
 _DELTA, _PEOPLE = 1e-6, 100_000
-"""The delta, and the people who take part, of an audit if the campaign declares none."""
+"""Delta and number of people of an audit, if the campaign declares none."""
 
 
 class Following(NamedTuple):
@@ -177,29 +177,29 @@ def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Fol
     return own, followed("RAPPOR, the same privacy", rival, rounds=rounds), ""
 
 
-def shown_audit(found: Following) -> dict[str, Any]:
+def shown_audit(following: Following) -> dict[str, Any]:
     """The parts of the page: texts and numbers, and nothing that needs this module."""
     groups: dict[str, list[tuple[str, ...]]] = {}
-    for line in found.lines:
+    for line in following.lines:
         groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))
     return {
-        "lead": found.verdict[:2],
-        "verdict": found.verdict[2:],
+        "lead": following.verdict[:2],
+        "verdict": following.verdict[2:],
         "groups": groups,
-        "missing": found.missing,
-        "no_attack": found.no_attack,
-        "rival": rival_words(found.eps),
-        **(_attack_shown(found) if found.own else {}),
+        "missing": following.missing,
+        "no_attack": following.no_attack,
+        "rival": rival_words(following.eps),
+        **(_attack_shown(following) if following.own else {}),
     }
 
 
-def _attack_shown(found: Following) -> dict[str, Any]:
-    own, rival = followed_rows(found.own), followed_rows(found.rival)
-    chart = following_chart([*found.own, *found.rival])
+def _attack_shown(following: Following) -> dict[str, Any]:
+    own, rival = followed_rows(following.own), followed_rows(following.rival)
+    chart = following_chart([*following.own, *following.rival])
     label = "The share of people that an attack matches, by the number of reports; the table below has the numbers"
-    counts = sorted({point.reports for point in found.own + found.rival})
+    counts = sorted({point.reports for point in following.own + following.rival})
     return {
-        "answer": followed_words(found.own, found.rival),
+        "answer": followed_words(following.own, following.rival),
         "caption": FOLLOWING_CAPTION,
         "chart": svg_of(chart.drawing, label),
         "legend": legend(chart.drawing.legend()),
