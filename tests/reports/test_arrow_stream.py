@@ -151,7 +151,7 @@ def test_estimates_are_tables_for_other_libraries(narrow: Path) -> None:
 def test_discovered_strings_are_a_table_for_other_libraries() -> None:
     sure = FoundString("sure", 0.2, 0.01, 0.1, 0.3, 1e-9)
     strings = Discovered((sure,), (sure._replace(string="maybe"),), 10, 0.05, 1, 5, None, 8)  # noqa: F841
-    rows = duckdb.execute("select string, certain, frequency from found").fetchall()
+    rows = duckdb.execute("select string, certain, frequency from strings").fetchall()
     assert rows == [("sure", True, 0.2), ("maybe", False, 0.2)]
     empty = Discovered((), (), 10, 0.05, 1, 5, None, 8)
     assert pl.DataFrame(empty).shape == (0, 9)

@@ -102,7 +102,7 @@ def _digits(reports: NDArray[Any], layout: StorageLayout) -> Any:
 
 
 def _arrow() -> Any:
-    """PyArrow with CSV, which arrays need, and cells do not."""
+    """PyArrow with CSV. It is loaded with the first table: rows of cells alone do not need it."""
     with extra("files"):
         import pyarrow
         import pyarrow.csv
@@ -119,7 +119,7 @@ class CsvTable:
     unit = "line"
 
     def __init__(self, file: SourceFile, *, compressed: bool, any_separator: bool = False) -> None:
-        self.file = file
+        self.file, self._arrow = file, _arrow()
         self._compressed, self._any_separator = compressed, any_separator
         self.header: str | None = None
         self.footer: str | None = None
@@ -216,7 +216,7 @@ class CsvTable:
 
     def _parsed(self, lines: bytes, layouts: Mapping[str, StorageLayout], number: int) -> dict[str, NDArray[Any]]:
         """The columns of whole lines, the first of which has this number."""
-        pa = _arrow()
+        pa = self._arrow
         kinds = {name: pa.string() for name in self.columns}
         kinds |= {name: pa.string() if layout.in_bytes else pa.uint64() for name, layout in layouts.items()}
         options = pa.csv.ConvertOptions(column_types=kinds, null_values=[], include_columns=list(layouts))

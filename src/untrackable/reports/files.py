@@ -418,6 +418,21 @@ def agreed(name: str, said: Any, given: Any) -> Any:
     return given if said is None else said
 
 
+def declared(
+    path: Path, header: str | None, mechanism: Mechanism | None, encoding: Encoding | None
+) -> tuple[Mechanism, Encoding | None, Turns | None]:
+    """How the reports of a file were made: by its header, and by what is given."""
+    try:
+        known = None if header is None else Header.read(header)
+        made = agreed("mechanism", known and known.mechanism, mechanism)
+        meant = agreed("encoding", known and known.encoding, encoding)
+    except ReportFileError as error:
+        raise ReportFileError(f"{path}: {error}") from None
+    if made is None:
+        raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
+    return made, meant, None if known is None else known.turns
+
+
 # --- writing ----------------------------------------------------------------------------------------------
 
 

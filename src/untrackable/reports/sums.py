@@ -37,6 +37,7 @@ from untrackable.reports.files import (
     StorageLayout,
     StoredReports,
     agreed,
+    declared,
     metadata_text,
     whole_file,
 )
@@ -507,23 +508,19 @@ def read_sums(
 ) -> SumsFile:
     """A file of sums. What is given must not contradict it; give the mechanism if the file does not name it."""
     row, metadata = _read(path, [name for name in _ROW if name != SUMS])
+    header = metadata_text(metadata, HEADER_KEY)
+    made, meant, turns = declared(path, header, mechanism, encoding)
     try:
-        header = metadata_text(metadata, HEADER_KEY)
-        known = None if header is None else Header.read(header)
-        made = agreed("mechanism", known and known.mechanism, mechanism)
-        meant = agreed("encoding", known and known.encoding, encoding)
         number = round_number(row[ROUND])
-    except (ReportFileError, ValueError) as error:
+    except ValueError as error:
         raise ReportFileError(f"{path}: {error}") from None
-    if made is None:
-        raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
     if assume_round is not None and assume_round != number:
         raise ReportFileError(f"{path} is of round {number}, not of the one given, {assume_round}")
     return SumsFile(
         path=path,
         mechanism=made,
         encoding=meant,
-        turns=None if known is None else known.turns,
+        turns=turns,
         campaign=row["campaign"],
         round=number,
         reports=row["reports"],

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 from untrackable import checks
 from untrackable.collector.dashboard.signed_in import Form
 from untrackable.display.numbers import odds_factor
+from untrackable.display.view import Table
 from untrackable.encodings.encoding import (
     LARGEST_BITS,
     SHORTEST_SALT,
@@ -417,15 +418,6 @@ class ShownChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTable:
-    """A table: its headings, its rows, and how to read it."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ShownPlan:
     """A plan in words: the answer first, then what anybody can learn, and the rest for people who ask for more."""
 
@@ -433,8 +425,8 @@ class ShownPlan:
     verdict: tuple[str, ...]
     learned: tuple[str, ...]
     more: tuple[str, ...]
-    figures: ShownTable
-    ways: ShownTable | None
+    figures: Table
+    ways: Table | None
     """The ways to ask for several answers at once."""
     changes: tuple[ShownChange, ...]
     """What would be enough, if the goals are not met."""

@@ -9,7 +9,7 @@ from untrackable import strict_json
 from untrackable.accounting.check import make_campaign
 from untrackable.auditing.attacks import Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
-from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan, ShownTable
+from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
 from untrackable.display.audit import (
@@ -25,6 +25,7 @@ from untrackable.display.audit import verdict as audit_verdict
 from untrackable.display.campaign import guarantee_words, schedule_words
 from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 from untrackable.display.svg import legend, svg_of
+from untrackable.display.view import Table
 from untrackable.encodings.encoding import Choices
 from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS
@@ -44,8 +45,8 @@ def shown_plan(goals: Goals) -> ShownPlan:
         verdict=tuple(told if best.met else [f"Not met. {best.why}", *told]),
         learned=(*shown.observers(best), shown.relay(best)),
         more=tuple(shown.details(best)),
-        figures=ShownTable(shown.COLUMNS, tuple(shown.rows(best)), shown.caption(best)),
-        ways=ShownTable(shown.WAY_COLUMNS, tuple(shown.way_rows(best.ways))) if best.ways else None,
+        figures=Table(shown.COLUMNS, tuple(shown.rows(best)), shown.caption(best)),
+        ways=Table(shown.WAY_COLUMNS, tuple(shown.way_rows(best.ways))) if best.ways else None,
         changes=() if best.met else tuple(map(_shown_change, best.changes)),
         parameters=strict_json.write(best.mechanism.to_json(), compact=True),
         command=_command(goals),
