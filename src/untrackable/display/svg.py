@@ -70,15 +70,15 @@ def _(band: TrendBand, label: str) -> str:
     ]
     parts = [*_grid(marks, 0, width), _element("polygon", class_="band", points=_points(edge))]
     parts.append(_element("polyline", class_="line", points=_points((x, y) for x, y, _ in dots)))
+    parts += [
+        _element("circle", _element("title", escape(told)), class_="dot", cx=x, cy=y, r=3) for x, y, told in dots
+    ]
     for change, at in band.changes:
         look = f"change {'rose' if change.rose else 'fell'}"
         reach = f"M{across(change.first)} {up(at)}H{across(change.last)}"
         parts.append(_element("path", class_=f"{look} reach", d=reach))
         place = f"translate({across(change.at)} {up(at)})"
         parts.append(_element("path", class_=look, d=_MARKS[change.rose], transform=place))
-    parts += [
-        _element("circle", _element("title", escape(told)), class_="dot", cx=x, cy=y, r=3) for x, y, told in dots
-    ]
     parts.append(_text(f"round {first:,}", 0, height + 18, "start"))
     parts.append(_text(f"{last:,}", width, height + 18, "end"))
     left = max(44.0, 14 + _LETTER * max((len(text) for _, text in marks), default=0))

@@ -419,3 +419,16 @@ def test_files_that_there_are_not(collector: Collector) -> None:
         assert response.status_code == status
         assert words in response.text
         assert response.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_changes_that_are_certain_are_marked_and_told(collector: Collector) -> None:
+    names = Categories(names=NAMES)
+    held = {1: np.arange(20_000) % 2, 2: np.ones(20_000, dtype=np.int64)}
+    sent = {number: answers(DECK, values, round=number, seed=number) for number, values in held.items()}
+    text = shown(collector, collected(collector, DECK, sent, names))
+    assert re.findall(rf"<bdi>The share of ({NAMES[0]}|{NAMES[1]}) (fell|rose) in round 2: ", text) == [
+        (NAMES[0], "fell"),
+        (NAMES[1], "rose"),
+    ]
+    assert text.count('<path class="change rose"') == text.count('<path class="change fell"') == 1
+    assert "are real, except with probability 0.05 (upper)" in text
