@@ -18,7 +18,7 @@ from tests.seen_spread import BETA, TIMES, check_promise, check_width, most_miss
 from untrackable import Categories, Deck, Fading, IntegerRange
 from untrackable.answers.answer import Answer, Question, active_shares, answer, returned_shares
 from untrackable.answers.trend import NumberTrend, mean_trend, quantile_trend
-from untrackable.display.campaign_accuracy import campaign_accuracy
+from untrackable.display.campaign import campaign_accuracy
 from untrackable.encodings import Choices, Record
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.estimation.estimate import Estimate

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from untrackable.cli import JOBS, main
-from untrackable.cli.help_layout import first_line
+from untrackable.cli.terminal import first_line
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "commands.md"
 _INTRODUCTION = """\
@@ -111,7 +111,8 @@ def commands_page() -> str:
     """The page: the commands of each job with the first line of their help."""
     known = commands(main)
     parts = [_INTRODUCTION]
-    for job, names in JOBS.items():
+    for job, modules in JOBS.items():
+        names = " ".join(modules.values()).split()
         rows = [
             f"| `untrackable {name}` | {first_line(command)} |"
             for name, command in known.items()

@@ -19,8 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable.cli.research import demo, has_window
-from untrackable.demo.demo import DemoResult, run
-from untrackable.demo.people import HOMEPAGES, JOINED, LEFT, WEEKS
+from untrackable.demo.demo import HOMEPAGES, JOINED, LEFT, WEEKS, DemoResult, run
 from untrackable.theory.turns import right_matches
 
 CLIENTS, SIMULATED = 40, 50_000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.display.notebook_results import result
-from tests.display.test_picture import charts, drawn
+from tests.display.test_charts import charts, drawn
 from untrackable.answers.trend import NumberTrend
 from untrackable.display.estimate import common_unit, quantity_in
 from untrackable.display.trend import Trends, notes, tables, unchanged_sentence

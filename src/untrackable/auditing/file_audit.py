@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from untrackable import checks
-from untrackable.auditing.attack_bounds import (
+from untrackable.auditing.black_box import (
     FEWEST_PEOPLE,
     TRACKING_LIMIT,
     Advantage,

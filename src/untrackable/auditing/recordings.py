@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.arrays import FloatArray
-from untrackable.auditing.attack_bounds import Advantage, held_out_advantage, held_out_parts
 from untrackable.auditing.attacks import first_choices, share
+from untrackable.auditing.black_box import Advantage, held_out_advantage, held_out_parts
 from untrackable.auditing.streams import Index, digest
 from untrackable.errors import AuditError
 from untrackable.reports.files import CellTable, Source, SourceFile, column_words

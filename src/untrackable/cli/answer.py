@@ -17,9 +17,8 @@ import click
 from untrackable import strict_json
 from untrackable.brackets import at_least, at_most
 from untrackable.cli import campaign as campaigns
-from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.options import GIVEN_FILE, JSON, Decorator, several, when
-from untrackable.cli.terminal import echo, one_line_errors, print_json, tell
+from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors, print_json, tell
 from untrackable.client.policy import LIMITS
 
 if TYPE_CHECKING:

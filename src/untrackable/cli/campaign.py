@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.options import (
     FILE,
     GIVEN_FILE,
@@ -36,14 +35,23 @@ from untrackable.cli.options import (
     when,
     words_of,
 )
-from untrackable.cli.terminal import echo, one_line_errors, print_json, read_json, readable, write_page, wrong_kind
+from untrackable.cli.terminal import (
+    CommandGroup,
+    echo,
+    one_line_errors,
+    print_json,
+    read_json,
+    readable,
+    write_page,
+    wrong_kind,
+)
 from untrackable.errors import UntrackableError
 from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from untrackable.display.campaign_accuracy import CampaignAccuracy
+    from untrackable.display.campaign import CampaignAccuracy
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.campaign import Campaign, CampaignDraft, CrowdGuarantee, Directory, Gateway
@@ -176,7 +184,7 @@ def new(
     told = {} if accurate is None else {"accuracy": dataclasses.asdict(accurate)}
     show_campaign(made, as_json, verdict.to_json(), **told)
     if not as_json and accurate is not None:
-        from untrackable.display.campaign_accuracy import accuracy_words, spread_words
+        from untrackable.display.campaign import accuracy_words, spread_words
 
         echo(f"  accuracy   {accuracy_words(accurate)}")
         if people is None:
@@ -505,7 +513,7 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
 
 def _accuracy(made: Campaign, people: int | None) -> CampaignAccuracy | None:
     """The accuracy of one round; None if nothing is asked."""
-    from untrackable.display.campaign_accuracy import campaign_accuracy
+    from untrackable.display.campaign import campaign_accuracy
     from untrackable.encodings.encoding import Presence
 
     return None if isinstance(made.encoding, Presence) else campaign_accuracy(made, people or _PEOPLE)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import checks
-from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.options import (
     POSITIVE,
     SHARE,
@@ -27,7 +26,7 @@ from untrackable.cli.options import (
     spark_session,
     was_given,
 )
-from untrackable.cli.terminal import one_line_errors, progress, read_encoding
+from untrackable.cli.terminal import PlainCommand, one_line_errors, progress, read_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -240,7 +240,7 @@ class ResultOutput:
 
 
 def _write_picture(path: Path, charts: Sequence[Chart]) -> None:
-    from untrackable.display.picture import Picture
+    from untrackable.display.charts import Picture
 
     Picture.of(charts).save(path, force=True)
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.options import (
     BUCKET_OPTIONS,
     GIVEN_FILE,
@@ -26,15 +25,14 @@ from untrackable.cli.options import (
     result_options,
     was_given,
 )
-from untrackable.cli.terminal import NewFile, echo, one_line_errors, print_view, progress, write_page
+from untrackable.cli.terminal import NewFile, PlainCommand, echo, one_line_errors, print_view, progress, write_page
 from untrackable.errors import EncodingError
 from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
     from untrackable.display.view import View
     from untrackable.encodings.encoding import Encoding
-    from untrackable.planning.plan import Plan
-    from untrackable.planning.together import QuestionSet
+    from untrackable.planning.plan import Plan, QuestionSet
 
 _AFTER_ANSWERS = tuple(name for name in GOALS if name not in ("people", "values", "bits", "strings"))
 _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "everything")
@@ -138,7 +136,7 @@ def _plan_together(file: Path, path: Path | None, output: ResultOutput, *, every
         )
     with one_line_errors():
         from untrackable.display.view import charts_of, view_of
-        from untrackable.planning.together import plan_together
+        from untrackable.planning.plan import plan_together
 
         asked = read_questions(file)
         with progress() as show:

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.checks import MOST_ROUNDS
-from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.options import PRESET, SEED, Count, ResultOutput, bucket_options, result_options
-from untrackable.cli.terminal import NewFile, one_line_errors, print_lines, progress, read_encoding
+from untrackable.cli.terminal import NewFile, PlainCommand, one_line_errors, print_lines, progress, read_encoding
 
 if TYPE_CHECKING:
     from untrackable.brackets import Bracket
@@ -347,7 +346,7 @@ def has_window() -> bool:
 
 def _demo_view(outcome: DemoResult) -> View:
     """What the collector learns beside the truth, and how many people an observer follows."""
-    from untrackable.demo.people import LINKED, WEEKS
+    from untrackable.demo.demo import LINKED, WEEKS
     from untrackable.display.view import Table, View
     from untrackable.theory.turns import recognition_upper
 
@@ -378,7 +377,7 @@ def _demo_view(outcome: DemoResult) -> View:
 
 def _learned_sentences(outcome: DemoResult, title: str) -> list[str]:
     from untrackable.brackets import at_most
-    from untrackable.demo.people import HOMEPAGES, WEEKS, promised_crowd
+    from untrackable.demo.demo import HOMEPAGES, WEEKS, promised_crowd
 
     directly, relayed = outcome.directly, outcome.relayed
     eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
@@ -401,7 +400,7 @@ def _learned_sentences(outcome: DemoResult, title: str) -> list[str]:
 
 def _learned_table(outcome: DemoResult) -> Table:
     """The interval of each homepage, of more and more weeks, beside the truth."""
-    from untrackable.demo.people import HOMEPAGES
+    from untrackable.demo.demo import HOMEPAGES
     from untrackable.display.view import Table
 
     week, quarter, year = outcome.directly.spans.values()
@@ -444,7 +443,7 @@ def _share(share: float) -> str:
 
 
 def _as_json(outcome: DemoResult) -> dict[str, object]:
-    from untrackable.demo.people import LINKED, WEEKS
+    from untrackable.demo.demo import LINKED, WEEKS
     from untrackable.theory.turns import recognition_upper
 
     return {

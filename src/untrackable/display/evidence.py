@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from untrackable.auditing.attack_bounds import POWER, TRACKING_LIMIT, Advantage, LossBound
-from untrackable.auditing.client_audit import ClientAudit
+from untrackable.auditing.black_box import POWER, TRACKING_LIMIT, Advantage, ClientAudit, LossBound
 from untrackable.auditing.file_audit import FileAudit
 from untrackable.auditing.recordings import MOST_ROUNDS
 from untrackable.brackets import at_least, at_most

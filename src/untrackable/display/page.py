@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from untrackable.auditing.audit import Audit, TurnsAudit
     from untrackable.auditing.comparison import Comparison
     from untrackable.display.view import Chart, Table, View
-    from untrackable.planning.plan import Plan
-    from untrackable.planning.together import QuestionSet
+    from untrackable.planning.plan import Plan, QuestionSet
 
 _PLAN_FORMULAS = [
     (

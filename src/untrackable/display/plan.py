@@ -47,8 +47,7 @@ from untrackable.display.view import (
 )
 from untrackable.planning.forecast import DIVIDE, DRAW, GROUPS, JOINT, Promise
 from untrackable.planning.goals import Goals, counted, rounded_up
-from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Plan, Way, gap
-from untrackable.planning.together import Part, QuestionSet
+from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Part, Plan, QuestionSet, Way, gap
 
 COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
 """The table of a plan."""

@@ -1,7 +1,7 @@
 """One result, one view: all that is shown of a result anywhere, and what it is shown as.
 
 `view_of` gives the view of a result: what it is in one line, sentences, tables, charts, and columns for data tools.
-The terminal (`cli/terminal.py`), a page (`page.py`) and a picture (`picture.py`) are made of it, and here what a
+The terminal (`cli/terminal.py`), a page (`page.py`) and a picture (`charts.py`) are made of it, and here what a
 notebook shows and files of columns. What is dear is made when it is asked for: charts need Altair.
 """
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.answers.answer import Question
-from untrackable.auditing.attack_bounds import FEWEST_PEOPLE
+from untrackable.auditing.black_box import FEWEST_PEOPLE
 from untrackable.auditing.file_audit import FileAudit, audit_file, pseudonym_bytes, rank
 from untrackable.auditing.recordings import NO_WINDOW, find_columns, has_two_values, open_recorded
 from untrackable.encodings.encoding import Encoding

@@ -16,9 +16,8 @@ from scipy.special import xlog1py, xlogy
 from untrackable import strict_json
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
-from untrackable.display.charts import BLUE, GREEN, INK, RED, Key, Series, points
+from untrackable.display.charts import BLUE, GREEN, INK, RED, Key, Series, alt, points
 from untrackable.display.view import Chart
-from untrackable.extras import extra
 from untrackable.kernels.counting import walsh_hadamard
 from untrackable.mechanisms.budget import largest_eps_report
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -31,10 +30,6 @@ from untrackable.theory.enumeration import FiniteMechanism, projection_gap
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.percentiles import QuantileInterval, Trackability, confidence_level, order_interval
 from untrackable.theory.symbols import cross_probability
-
-with extra("plots"):
-    import altair as alt
-
 
 Verdict = Literal["pass", "differs"]
 """Whether the printed statement is right."""

@@ -9,8 +9,13 @@ from untrackable.accounting.check import make_campaign
 from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan, ShownTable
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
-from untrackable.display.campaign import guarantee_words, schedule_words
-from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
+from untrackable.display.campaign import (
+    accuracy_words,
+    campaign_accuracy,
+    guarantee_words,
+    schedule_words,
+    spread_words,
+)
 from untrackable.encodings.encoding import Choices
 from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS
