@@ -73,8 +73,7 @@ def test_a_new_campaign(made: Path, tmp_path: Path) -> None:
     for words in (
         found.id,
         "Which browser?",
-        "30 rounds of 1d",
-        "2027-01-31 12:00 UTC",
+        "A round every day from 31 January 2027, 12:00 UTC, 30 in all.",
         "a factor of at most 2.719 (eps = 1), except with probability 1e-06",
         "People answer every round",
     ):
@@ -259,7 +258,7 @@ def test_a_new_campaign_says_how_accurate_it_will_be(tmp_path: Path) -> None:
     )
     told = run("campaign", "new", str(tmp_path / "told.json"), *NEW, "--rounds", "365").output
     assert "NOT USABLE for one round: with 10,000 people" in told
-    assert "10,000 people are assumed; give --people" in told
+    assert "people     10,000 are assumed; give --people" in told
 
 
 def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`untrackable plan`: as a person types it, for one question or several."""
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -54,7 +55,7 @@ def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch)
     ):
         assert line.startswith(begin), line
     assert "would be more accurate from eps 48.16 on" in output
-    assert '"wipes": 0' in output
+    assert '"wipes":0' in output.replace(" ", "")
     assert "memoized" not in output
 
 
@@ -71,9 +72,9 @@ def test_every_round_is_computed_only_if_asked_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", "200")
     code, output = plan("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all")
     assert code == 0
-    told = output[output.index("Everybody in every round instead:") :]
-    assert "  deck: standard error" in told
-    assert "and its reports can be linked" in told
+    told = output[output.index("everybody in every round instead") :]
+    assert re.search(r"^deck +[\d.]+", told, re.M)
+    assert re.search(r"^memoized +[\d.]+ +yes", told, re.M)
     found = json.loads(
         plan("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all", "--json")[1]
     )

@@ -17,7 +17,7 @@ SET = plan_together({"smokes": {"values": 2}, "<i>age</i>": {"values": 8}}, peop
 PAGES = {
     "plan": lambda: plan_page(plan(people=10**6, values=16, rounds=8, eps=1.0), ["plan", "x=</script><b>"]),
     "not met": lambda: plan_page(plan(people=10_000, values=2, rounds=9, eps=0.5, error=0.001), ["plan"]),
-    "together": lambda: plan_page(SET.plan, ["plan", "--together", "q.toml"], together=SET),
+    "together": lambda: plan_page(SET, ["plan", "--together", "q.toml"]),
 }
 
 

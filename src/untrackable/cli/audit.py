@@ -33,16 +33,11 @@ from untrackable.cli.terminal import (
     Seconds,
     one_line_errors,
     print_json,
-    print_sentences,
-    print_table,
     progress,
 )
 
 if TYPE_CHECKING:
     from untrackable.auditing.audit import Audit, TurnsAudit
-    from untrackable.auditing.black_box import ClientAudit
-    from untrackable.auditing.file_audit import FileAudit
-    from untrackable.display.view import View
 
 
 _DELTA = click.option("--delta", type=float, default=1e-6, help="Probability that eps or gamma fails.")
@@ -98,7 +93,6 @@ def audit(
         from untrackable.auditing.audit import REPORTS, audit_turns, held_reports
         from untrackable.auditing.audit import audit as examine
         from untrackable.cli.mechanism_argument import campaign_in, resolve
-        from untrackable.display.view import charts_of, view_of
         from untrackable.settings.demands import Budget
 
         asked = campaign_in(mechanism)
@@ -135,11 +129,7 @@ def audit(
         again = _command(mechanism, parameters, preset, said, distribution, no_attack)
         return audit_page(found, examined, mechanism, again)
 
-    output.give(
-        view_of(found),
-        charts=lambda: charts_of(found),
-        page=page,
-    )
+    output.give(found, page=page)
 
 
 def _steps(mechanism: Any, reports: int, crowd: int, *, attack: bool) -> dict[str, float]:
@@ -218,7 +208,6 @@ def compare(output: ResultOutput, **asked: Any) -> None:
     """
     with one_line_errors():
         from untrackable.auditing.comparison import compare as rank
-        from untrackable.display.view import charts_of, view_of
 
         with progress() as show:
             found = rank(**asked, progress=lambda what, done: show("comparing", done))
@@ -229,11 +218,7 @@ def compare(output: ResultOutput, **asked: Any) -> None:
         names = ("eps", "delta", "values", "reports", "people", "crowd")
         return comparison_page(found, ["compare", *_typed({name: asked[name] for name in names})])
 
-    output.give(
-        view_of(found),
-        charts=lambda: charts_of(found),
-        page=page,
-    )
+    output.give(found, page=page)
 
 
 @click.command("audit-client", cls=PlainCommand)
@@ -280,16 +265,10 @@ def audit_client(
     held = [int(value) if not text and re.fullmatch(r"-?\d{1,1000}", value) else value for value in values]
     from untrackable.auditing import black_box
     from untrackable.display.evidence import client_failed
-    from untrackable.display.view import charts_of, view_of
 
     with one_line_errors(), progress() as show, contextlib.redirect_stdout(sys.stderr):
         found = black_box.audit_client(factory, held, reports=reports, progress=show, **options)
-    view = view_of(found)
-    output.give(
-        view,
-        words=lambda: _print_client(where, found, view),
-        charts=lambda: charts_of(found),
-    )
+    output.give(found)
     if check and (why := client_failed(found)):
         raise click.ClickException(f"the check failed: {why}")
 
@@ -320,25 +299,6 @@ def _factory(where: str) -> Callable[[Any], Any]:
     if not callable(found):
         raise click.ClickException(f"{where} must be callable, but it is of type {type(found).__name__}")
     return found  # type: ignore[no-any-return]
-
-
-def _print_client(where: str, found: ClientAudit, view: View) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.print(
-        f"\n[bold]{where}[/bold]: {found.clients:,} clients of each of {found.values} values, "
-        f"{found.reports} reports from each client"
-    )
-    print_table(console, view.tables[0])
-    console.print()
-    for name, test in (("something stays the same", found.persistence), ("randomness is shared", found.sharing)):
-        answer = "yes" if test.found else "not found"
-        console.print(
-            f"  {name + ':':26} {answer} ({test.positive} of {test.decided} signs, p = {test.p_value:.2g})"
-        )
-    console.print()
-    print_sentences(console, [*view.sentences, ""], indent="  ")
 
 
 def _column(what: str, help: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -422,24 +382,7 @@ def audit_file(
 
                 found = audit_on_spark(session, [file], progress=show, **options)
     from untrackable.display.evidence import file_failed
-    from untrackable.display.view import charts_of, view_of
 
-    view = view_of(found)
-    output.give(
-        view,
-        words=lambda: _print_file(found, view),
-        charts=lambda: charts_of(found),
-    )
+    output.give(found)
     if check and (why := file_failed(found)):
         raise click.ClickException(f"the check failed: {why}")
-
-
-def _print_file(found: FileAudit, view: View) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    first, *others = view.sentences
-    about = f"{found.path}: {found.rows:,} rows, {found.malformed:,} malformed; reports are {found.format}"
-    print_sentences(console, ["", about, first])
-    print_table(console, view.tables[1])
-    print_sentences(console, ["", *others, ""], indent="  ")

@@ -31,7 +31,6 @@ from untrackable.cli.terminal import (
     echo,
     one_line_errors,
     print_json,
-    print_lines,
     readable,
     tell,
 )
@@ -469,12 +468,13 @@ def list_keys(store: str, output: ResultOutput) -> None:
     view = View(
         title=f"{len(stored):,} keys",
         sentences=[f"{key.id}  {key.role:<6}  {key.created}{'  revoked' if key.revoked else ''}" for key in stored],
-        tables=[],
+        notes=[] if stored else ["There are no keys."],
+        listing=True,
         data=lambda: {
             name: [getattr(key, name) for key in stored] for name in ("id", "role", "created", "revoked")
         },
     )
-    output.give(view, words=lambda: print_lines(view, "There are no keys."))
+    output.give(stored, view=view)
 
 
 @keys.command("revoke")
@@ -590,10 +590,11 @@ def list_(store: str, output: ResultOutput) -> None:
     view = View(
         title=f"{len(rows):,} campaigns",
         sentences=[line for row in rows for line in _campaign_lines(row)],
-        tables=[],
+        notes=[] if rows else ["There are no campaigns."],
+        listing=True,
         data=lambda: {name: [row[name] for row in rows] for name in names},
     )
-    output.give(view, words=lambda: print_lines(view, "There are no campaigns."))
+    output.give(rows, view=view)
 
 
 def _campaign_lines(row: dict[str, Any]) -> tuple[str, str]:

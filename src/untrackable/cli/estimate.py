@@ -124,10 +124,8 @@ def estimate(
             _give_by_round(found, output, **shown)
             return
     from untrackable.display.estimate import file_view
-    from untrackable.display.view import charts_of
 
-    view = file_view(found, fdr=fdr, width=_width(), **shown)
-    output.give(view, charts=lambda: charts_of(found, top))
+    output.give(found, view=file_view(found, fdr=fdr, width=_width(), **shown), top=top)
 
 
 def _width() -> int:
@@ -142,12 +140,11 @@ def _give_by_round(
 ) -> None:
     """Everything of `estimate --by-round`. Of numbers, single values are printed only if --top is given."""
     from untrackable.display.trend import rounds_view, trends_of
-    from untrackable.display.view import charts_of
 
     trends = trends_of(found, top=top, quantiles=quantiles, beta=beta)
     printed = trends._replace(shares=()) if trends.numbers and not was_given("top") else trends
     view = rounds_view(found, trends, printed, consistent=consistent, width=_width())
-    output.give(view, charts=lambda: charts_of(trends))
+    output.give(trends, view=view)
 
 
 def _adding_up(session: SparkSession | None) -> Any:
@@ -241,9 +238,7 @@ def discover(
                 progress=show,
                 add_up=_adding_up(session),
             )
-    from untrackable.display.view import charts_of, view_of
-
-    output.give(view_of(found), charts=lambda: charts_of(found))
+    output.give(found)
 
 
 def _steps(files: tuple[str, ...], encoding: Any, assume_round: int | None, beam: int) -> dict[str, float]:
@@ -296,7 +291,6 @@ def rappor_decode(
     """
     if (map_file is None) == (candidates is None):
         raise click.UsageError("give either MAP or --candidates FILE")
-    from untrackable.display.view import charts_of, view_of
     from untrackable.rappor_decode.decode import decode, decoding_seconds
     from untrackable.rappor_decode.files import (
         CandidateMap,
@@ -322,4 +316,4 @@ def rappor_decode(
                 progress=show,
                 **options,
             )
-    output.give(view_of(found), charts=lambda: charts_of(found, _SHOWN))
+    output.give(found, top=_SHOWN)

@@ -65,7 +65,13 @@ def print_sentences(console: Console, sentences: Sequence[str], indent: str = ""
 
 
 def print_view(view: View) -> None:
-    """Print the sentences of a view, the first in bold letters, its tables, and its notes."""
+    """Print the sentences of a view, the first in bold letters, its tables, notes, and commands to type next."""
+    if view.listing:
+        for line in view.sentences:
+            echo(line)
+        for note in view.notes:
+            echo(note, err=True)
+        return
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -78,14 +84,22 @@ def print_view(view: View) -> None:
     if view.notes:
         console.print()
         print_sentences(console, view.notes, indent="  ")
+    if view.commands:
+        console.print("\nNext:")
+    for line in (line for words in view.commands for line in _broken(words, console.width)):
+        console.print(printable(line), markup=False, soft_wrap=True)
 
 
-def print_lines(view: View, nothing: str = "") -> None:
-    """Print each sentence as one line, which other programs may read; if there is none, say `nothing`."""
-    for line in view.sentences:
-        echo(line)
-    if not view.sentences:
-        click.echo(nothing, err=True)
+def _broken(words: Sequence[str], width: int) -> list[str]:
+    """A command in lines that are no longer than the terminal is wide."""
+    lines = [f"  {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"      {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
 
 
 def print_table(console: Console, shown: Table) -> None:

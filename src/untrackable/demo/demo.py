@@ -6,6 +6,7 @@ with short rounds so that they see it happen.
 """
 
 import dataclasses
+import math
 import multiprocessing
 import os
 import shutil
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from untrackable import strict_json
 from untrackable.auditing.attacks import match, match_by_attendance
+from untrackable.brackets import at_most
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
 from untrackable.client.sending import Outcome
@@ -36,9 +38,22 @@ from untrackable.collector import api, browser
 from untrackable.collector.settings import open_store
 from untrackable.collector.uploads import GATEWAY
 from untrackable.display.campaign import guarantee_sentence
-from untrackable.display.charts import AMBER, BLUE, INK, NEUTRAL, Key, Row, Series, alt, points, share_axis, span
+from untrackable.display.charts import (
+    AMBER,
+    BLUE,
+    INK,
+    NEUTRAL,
+    Row,
+    Series,
+    alt,
+    dot,
+    legended,
+    points,
+    share_axis,
+    span,
+)
 from untrackable.display.page import page_template
-from untrackable.display.view import Chart
+from untrackable.display.view import Chart, Table, View, make_charts, make_view
 from untrackable.encodings.encoding import Categories
 from untrackable.mechanisms.deck import Deck
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -672,7 +687,8 @@ _INTERVAL = "M0,-1L0,1M.4,0A.4,.4,0,1,1,-.4,0A.4,.4,0,1,1,.4,0"
 """The shape of an estimate with its interval in a legend."""
 
 
-def demo_charts(outcome: DemoResult) -> list[Chart]:
+@make_charts.register
+def _(outcome: DemoResult, top: int) -> list[Chart]:
     """The development, the year, and the shares of people who were followed."""
     return [_development(outcome), _year(outcome), _followed(outcome)]
 
@@ -704,16 +720,13 @@ def _development(outcome: DemoResult) -> Chart:
             name.encode(x=week, y="truth:Q", text="name:N"),
             *_intervals(points(quarters).encode(x=week), colour),
         ]
-    key = Key(
-        [],
-        [
-            Series("truth", INK),
-            Series("estimate of a week (sampled)", INK, mark="circle", size=14, filled=True),
-            Series("of a quarter", INK, mark=_INTERVAL, filled=True),
-        ],
-    )
+    series = [
+        Series("truth", INK),
+        dot("estimate of a week (sampled)", INK, 14),
+        Series("of a quarter", INK, mark=_INTERVAL, filled=True),
+    ]
     title = f"{outcome.directly.people:,} people answer once each, over a year"
-    return Chart(name="development", title=title, drawing=alt.layer(*layers, key.legend).properties(height=300))
+    return Chart(name="development", title=title, drawing=legended(layers, series, 300))
 
 
 def _year(outcome: DemoResult) -> Chart:
@@ -744,7 +757,7 @@ def _year(outcome: DemoResult) -> Chart:
     return Chart(
         name="year",
         title=f"All {WEEKS} weeks together",
-        drawing=alt.layer(*layers, Key([], [Series("truth", INK), *named]).legend).properties(height=280),
+        drawing=legended(layers, [Series("truth", INK), *named], 280),
     )
 
 
@@ -791,18 +804,15 @@ def _followed(outcome: DemoResult) -> Chart:
             seen.mark_point(color=colour, filled=True, opacity=1, size=50).encode(x=x),
             seen.mark_text(color=colour, align="left", dx=8).encode(x="upper:Q", text="told:N"),
         ]
-    key = Key(
-        [],
-        [
-            Series("a guess", INK, (2, 3)),
-            Series("by their reports", AMBER, mark="circle", filled=True),
-            Series("by attendance", BLUE, mark="circle", filled=True),
-        ],
-    )
+    series = [
+        Series("a guess", INK, (2, 3)),
+        dot("by their reports", AMBER),
+        dot("by attendance", BLUE),
+    ]
     return Chart(
         name="followed",
         title="Who is recognised between home and work?",
-        drawing=alt.layer(*layers, key.legend).properties(height=190),
+        drawing=legended(layers, series, 190),
         beside=90,
     )
 
@@ -811,3 +821,160 @@ def _matched(matched: Matched) -> Row:
     share, lower, upper = (max(_LEAST, end) for end in (matched.sampled, matched.lower, matched.upper))
     told = f"{100 * matched.sampled:.{2 if matched.sampled < 0.1 else 3}g} %"
     return {"share": share, "lower": lower, "upper": upper, "told": told}
+
+
+# --- the outcome in words and tables ----------------------------------------------------------------------
+
+
+@make_view.register
+def _(outcome: DemoResult) -> View:
+    """What the collector learns beside the truth, and how many people an observer follows."""
+    followed = [
+        (name, "no two to match" if by_reports is None else _rate(by_reports), _rate(by_attendance))
+        for name, by_reports, by_attendance in outcome.followed
+    ]
+    title = f"{outcome.directly.people:,} people, {WEEKS} weeks"
+    return View(
+        title=title,
+        sentences=[
+            *_learned_sentences(outcome, title),
+            f"Can people be followed? {LINKED:,} people with the same homepage are at home in half of the {WEEKS} "
+            "weeks, and else at work. An observer matches those seen at home with those seen at work. A guess is "
+            f"right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets.",
+        ],
+        tables=[_learned_table(outcome), Table(("matched", "by their reports", "by attendance alone"), followed)],
+        data=lambda: _outcome_columns(outcome),
+        notes=[
+            "Attendance is when somebody answers, and from where. Nobody answers one week from two places. So "
+            "answering every week gives people away, whatever the reports say. One turn only tells who somebody is "
+            f"not, and finds hardly anybody: {_share(recognition_upper(LINKED))} at most (upper), however people "
+            "move, for an observer who does not know their habits."
+        ],
+        json=lambda: _as_json(outcome),
+    )
+
+
+def _learned_sentences(outcome: DemoResult, title: str) -> list[str]:
+
+    directly, relayed = outcome.directly, outcome.relayed
+    eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
+    week = directly.spans["week"]
+    return [
+        f"{title}: which of {len(HOMEPAGES)} homepages is yours?",
+        "Each person answers once, in a week that their device draws in secret. Nothing is sent in other weeks.",
+        f"- directly: nobody is trusted. {directly.clients:,} people have a client that sends over HTTP; the "
+        f"others are simulated. {_counted(directly)} All that a person ever sends has eps = {eps:g} and delta = 0 "
+        f"(upper): it changes the odds between two answers by a factor of {at_most(math.exp(eps), 2)} at most.",
+        f"- through a relay: the same noise, and so the same error ({relayed.clients} real clients). "
+        f"{_counted(relayed)} What changes is the collector's view. It does not know who sent which of a week's "
+        f"reports: eps = {at_most(crowd.eps, 2)}, delta = {crowd.delta:g}, among {crowd.reports:,} reports or more "
+        f"(upper). If it worked with the relay, eps = {eps:g} would be left.",
+        f"{week.reports:,} people answered in the last week, one in {WEEKS} of those who were active. So "
+        f"{week.active['lower']:,.0f} to {week.active['upper']:,.0f} were active "
+        f"({100 * (1 - week.active['beta']):g} %, upper); in truth {directly.people:,}.",
+    ]
+
+
+def _learned_table(outcome: DemoResult) -> Table:
+    """The interval of each homepage, of more and more weeks, beside the truth."""
+    week, quarter, year = outcome.directly.spans.values()
+    columns = {
+        "truth now": [f"{100 * share:.1f}" for share in quarter.truth],
+        "the last week": _interval_cells(week),
+        "the last quarter": _interval_cells(quarter),
+        "truth all year": [f"{100 * share:.1f}" for share in year.truth],
+        "all year, directly": _interval_cells(year),
+        "all year, relayed": _interval_cells(outcome.relayed.spans["year"]),
+        f"all year, {outcome.few.people:,} people": _interval_cells(outcome.few.spans["year"]),
+    }
+    return Table(
+        ("homepage", *columns),
+        list(zip(HOMEPAGES, *columns.values(), strict=True)),
+        f"In percent. All {len(HOMEPAGES)} intervals of a column hold at once with {100 * (1 - week.beta):g} % "
+        "(upper)",
+    )
+
+
+def _counted(collected: Collected) -> str:
+    counted = collected.spans["year"].reports
+    return f"The collector accepted {collected.accepted:,} reports and counted {counted:,}."
+
+
+def _interval_cells(learned: Learned) -> list[str]:
+    """The interval of each homepage, in percent."""
+    rows = (learned.values[value] for value in sorted(learned.values))
+    return [f"{100 * row['lower']:.1f}–{100 * row['upper']:.1f}" for row in rows]
+
+
+def _rate(matched: Matched) -> str:
+    share, lower, upper = (_share(end) for end in (matched.sampled, matched.lower, matched.upper))
+    return f"{share:>6} ({lower.removesuffix(' %')} to {upper.removesuffix(' %')})"
+
+
+def _share(share: float) -> str:
+    digits = 3 if share >= 0.1 else 2
+    return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
+
+
+def _as_json(outcome: DemoResult) -> dict[str, object]:
+
+    return {
+        "weeks": WEEKS,
+        "address": outcome.address,
+        **{way: _collected_json(collected) for way, collected in _ways(outcome).items()},
+        "quarters": [_learned_json(learned) for learned in outcome.quarters],
+        "matched_sampled": [
+            {
+                "client": name,
+                "by_reports": None if by_reports is None else dataclasses.asdict(by_reports),
+                "by_attendance": dataclasses.asdict(by_attendance),
+            }
+            for name, by_reports, by_attendance in outcome.followed
+        ],
+        "recognition_upper": recognition_upper(LINKED),
+    }
+
+
+def _collected_json(collected: Collected) -> dict[str, object]:
+    return {
+        "campaign": {"id": collected.campaign.id, **collected.campaign.to_json()},
+        "people": collected.people,
+        "clients": collected.clients,
+        "accepted": collected.accepted,
+        **{span: _learned_json(learned) for span, learned in collected.spans.items()},
+    }
+
+
+def _learned_json(learned: Learned) -> dict[str, object]:
+    return {
+        "first_week": learned.first,
+        "last_week": learned.last,
+        "reports": learned.reports,
+        "active": learned.active,
+        "beta": learned.beta,
+        "intervals": "upper, for all values at once",
+        "values": [{**row, "truth": float(learned.truth[value])} for value, row in learned.values.items()],
+    }
+
+
+def _outcome_columns(outcome: DemoResult) -> dict[str, list[Any]]:
+    """One row for each homepage and each stretch of weeks: the truth, and the estimates with their intervals."""
+    rows = [
+        (way, span, learned.reports, float(learned.truth[value]), row)
+        for way, collected in _ways(outcome).items()
+        for span, learned in collected.spans.items()
+        for value, row in learned.values.items()
+    ]
+    ways, spans, reports, truths, values = (list(column) for column in zip(*rows, strict=True))
+    return {
+        "way": ways,
+        "span": spans,
+        "reports": reports,
+        "value": [row["label"] for row in values],
+        "truth": truths,
+        **{name: [row[name] for row in values] for name in ("frequency", "tells", "lower", "upper")},
+    }
+
+
+def _ways(outcome: DemoResult) -> dict[str, Collected]:
+    return {"directly": outcome.directly, "relayed": outcome.relayed, "few": outcome.few}

@@ -21,19 +21,15 @@ from untrackable.display.charts import (
     RED,
     WHISKER,
     Key,
+    NamedBars,
     Series,
     alt,
-    bars,
     few_ticks,
     line_series,
     log_ticks,
-    named_rows,
     points,
-    rows_beside,
-    rows_height,
     share_axis,
     span,
-    told_beside,
 )
 from untrackable.display.numbers import (
     all_of,
@@ -597,6 +593,7 @@ def _(audit: Audit | TurnsAudit) -> View:
     table = Table(
         ("about", audit.mechanism, "", "is", ""),
         [(line.heading, line.what, line.number, line.certainty, line.meaning) for line in numbers],
+        title="Every number",
         grouped=True,
         narrow=range(4),
         wide=range(5),
@@ -682,39 +679,23 @@ def _eps(amounts: list[tuple[str, Bracket]], delta: float) -> Chart:
     """Bars of eps. One without a bound goes over the edge."""
     finite = [eps.upper for _, eps in amounts if math.isfinite(eps.upper)]
     edge = 1.55 * max(finite, default=1.0) or 1.0
-    looks = [
-        Series(name, colour, mark="square", filled=True)
-        for name, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED))
-    ]
     rows = [
         {
             "place": place,
             "length": min(edge, eps.upper),
             "reach": 0.0 if math.isinf(eps.upper) else eps.upper,
             "told": _told(eps),
-            "colour": _look(eps),
+            "certainty": _certainty(eps),
         }
         for place, (_, eps) in enumerate(amounts)
     ]
-    names = [name for name, _ in amounts]
-    y, x = (
-        named_rows(names),
-        alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks()),
-    )
-    used = [look for place, look in enumerate(looks) if any(row["colour"] == place for row in rows)]
-    drawn = [
-        bars([row for row in rows if row["colour"] == place], y, x, look.colour)
-        for place, look in enumerate(looks)
-        if look in used
-    ]
-    drawing = alt.layer(*drawn, told_beside(rows, y, "reach"), Key([], used).legend)
-    return Chart(
-        name="eps",
-        title=f"eps at delta = {delta:g}: less is more private",
-        caption="How private one report is, and all reports together: over these rounds and for ever.",
-        drawing=drawing.properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
-    )
+    x = alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks())
+    chart = NamedBars([name for name, _ in amounts], x)
+    for certainty, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED)):
+        chart.bars([row for row in rows if row["certainty"] == certainty], certainty, colour)
+    title = f"eps at delta = {delta:g}: less is more private"
+    caption = "How private one report is, and all reports together: over these rounds and for ever."
+    return chart.told(rows, "reach").chart("eps", title, caption)
 
 
 def _told(eps: Bracket) -> str:
@@ -723,11 +704,10 @@ def _told(eps: Bracket) -> str:
     return cell(eps)
 
 
-def _look(eps: Bracket) -> int:
-    """The place of its certainty: exact, an upper bound, or no bound."""
+def _certainty(eps: Bracket) -> str:
     if math.isinf(eps.upper):
-        return 2
-    return 1 if cell(eps).startswith("≤") else 0
+        return "no bound"
+    return "upper bound" if cell(eps).startswith("≤") else "exact"
 
 
 def _rows(line: str, points: Iterable[tuple[float, Bracket]], *, positive: bool = False) -> list[dict[str, Any]]:
@@ -1000,29 +980,20 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
         "the person's answer": audit.answer_upper,
     }
     several = {f"{count} campaigns": share for count, share in audit.several_lower.items()}
-    names, guess = [*known, *several], 1 / audit.crowd
+    guess = 1 / audit.crowd
     bounds = [{"place": i, "length": share, "told": f"≤ {upper(share)}"} for i, share in enumerate(known.values())]
     attacks = [
         {"place": i, "length": share, "told": f"≥ {lower(share)}"}
         for i, share in enumerate(several.values(), len(known))
     ]
-    y, scale = named_rows(names), alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
+    scale = alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
     x = alt.X("length:Q", title="picked out", scale=scale, axis=share_axis(values=log_ticks(guess / 2, 1)))
-    one = Series("one campaign: at most (upper)", BLUE, mark="square", filled=True)
-    more = Series("several: the strongest attack found (lower)", AMBER, mark="square", filled=True)
-    guessing = Series("by guessing (exact)", NEUTRAL, (4, 4))
-    drawing = alt.layer(
-        bars(bounds, y, x, BLUE, guess / 2),
-        bars(attacks, y, x, AMBER, guess / 2),
-        points([{"x": guess}]).mark_rule(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x="x:Q"),
-        told_beside([*bounds, *attacks], y, "length"),
-        Key([], [one, more, guessing]).legend,
-    )
+    title = f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows"
     return [
-        Chart(
-            name="turns",
-            title=f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows",
-            drawing=drawing.properties(height=rows_height(len(names))),
-            beside=rows_beside(names),
-        )
+        NamedBars([*known, *several], x)
+        .bars(bounds, "one campaign: at most (upper)", BLUE, guess / 2)
+        .bars(attacks, "several: the strongest attack found (lower)", AMBER, guess / 2)
+        .limits([guess], "by guessing (exact)")
+        .told([*bounds, *attacks], "length")
+        .chart("turns", title)
     ]

@@ -1,5 +1,6 @@
 """A campaign in plain words: its guarantee, its schedule, whom one trusts, and what each observer may learn."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from untrackable import strict_json
 from untrackable.brackets import ROUNDINGS, Side, at_most, shortest_decimal
 from untrackable.display.numbers import number, odds_factor, percent, shown, upper
+from untrackable.display.view import View
 from untrackable.errors import UntrackableError
 from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of, look_law
 from untrackable.planning.goal_fields import LARGEST_PEOPLE
@@ -484,3 +486,36 @@ def accuracy_words(found: CampaignAccuracy) -> str:
     needed = "no number of people is enough" if found.people_needed is None else counted(found.people_needed)
     more = needed if found.people_needed is None else f"±{USABLE_ERROR:g} takes {needed} people"
     return f"NOT USABLE for one round: {told}; {more}, or several rounds pooled"
+
+
+def campaign_view(
+    campaign: Campaign,
+    verified: dict[str, Any] | None = None,
+    accurate: CampaignAccuracy | None = None,
+    **about: str,
+) -> View:
+    """A campaign, with what its verification (JSON) says and how accurate a round is, if that is known.
+
+    `about` has further lines by their names.
+    """
+    rows = [
+        ("question", campaign.question),
+        ("answers", campaign.encoding.describe()),
+        ("rounds", schedule_words(campaign)),
+        ("mechanism", repr(campaign.mechanism)),
+    ]
+    promised = guarantee_words(campaign, strict_json.write(verified or {}))
+    rows += zip(("declares", *[""] * len(promised)), promised, strict=False)
+    if campaign.gateway is not None:
+        keys = len(campaign.gateway.keys)
+        rows.append(("relay", f"Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway."))
+    if accurate is not None:
+        rows += [("accuracy", accuracy_words(accurate)), ("", spread_words(accurate))]
+    rows += about.items()
+    told = {} if accurate is None else {"accuracy": dataclasses.asdict(accurate)}
+    return View(
+        title=campaign.question,
+        sentences=[f"campaign {campaign.id}", *(f"  {name:<10} {words}" for name, words in rows if words)],
+        listing=True,
+        json=lambda: {"id": campaign.id, "campaign": campaign.to_json(), **told},
+    )

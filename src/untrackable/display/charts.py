@@ -91,6 +91,16 @@ class Series(NamedTuple):
         return self.mark or "".join(f"M{start},0L{start + 1.5 * drawn:.3g},0" for start in (-1.5, 0))
 
 
+def square(name: str, colour: str) -> Series:
+    """The look of bars and bands."""
+    return Series(name, colour, mark="square", filled=True)
+
+
+def dot(name: str, colour: str, size: float = 60) -> Series:
+    """The look of filled points."""
+    return Series(name, colour, mark="circle", size=size, filled=True)
+
+
 def line_series(names: Sequence[str], *, marks: bool = False) -> list[Series]:
     """Lines in their colours. Later ones have longer gaps and smaller marks: those that coincide are all seen."""
     count = len(names)
@@ -184,6 +194,11 @@ class Key:
         return alt.Scale(domain=list(self._series), range=[getattr(each, look) for each in self._series.values()])
 
 
+def legended(layers: Sequence[Any], series: Sequence[Series], height: int) -> Any:
+    """Layers with a legend for their looks."""
+    return alt.layer(*layers, Key([], series).legend).properties(height=height)
+
+
 def points(rows: Sequence[Row]) -> Any:
     """A chart of these rows, without marks yet."""
     return alt.Chart(alt.InlineData(values=list(rows)))
@@ -226,29 +241,6 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low <= tick <= high]
 
 
-def named_rows(names: Sequence[str]) -> alt.Y:
-    """A row for each name, by the field `place`. The first is at the top."""
-    shown = strict_json.write([axis_label(name, _LONGEST) for name in names])
-    return alt.Y(
-        "place:O",
-        title=None,
-        scale=alt.Scale(domain=list(range(max(FEWEST_ROWS, len(names))))),
-        axis=alt.Axis(
-            labelExpr=f"({shown})[datum.value] || ''", labelLimit=0, labelPadding=6, ticks=False, domain=False
-        ),
-    )
-
-
-def rows_height(count: int) -> int:
-    """Pixels of a drawing with this many rows."""
-    return _ROW * max(FEWEST_ROWS, count)
-
-
-def rows_beside(names: Sequence[str]) -> int:
-    """Pixels that the names of rows take."""
-    return round(_LETTER * min(_LONGEST, max(map(len, names), default=0))) + 24
-
-
 def axis_label(name: str, longest: int) -> str:
     """A name that a chart can show: nothing unprintable, not too long."""
     plain = "".join(mark if mark.isprintable() else "�" for mark in name)
@@ -272,17 +264,69 @@ def length_axis(title: str, lengths: Sequence[float]) -> tuple[alt.X, float, flo
     return alt.X("length:Q", title=title, axis=axis, scale=scale), start, edge
 
 
-def bars(rows: Sequence[Row], y: alt.Y, x: alt.X, colour: str, start: float = 0.0) -> Any:
-    """A bar for each row, from `start` to its field `length`."""
-    chart = points([{**row, "start": start} for row in rows])
-    look: dict[str, Any] = {"fill": colour, "fillOpacity": 0.5, "stroke": colour, "strokeWidth": 1.5, "opacity": 1}
-    return chart.mark_bar(**look, height={"band": 0.7}).encode(y=y, x=x, x2="start:Q")
+class NamedBars:
+    """A chart with a row for each name, the first at the top. Every kind of mark says in the legend what it means.
 
+    Rows of data have the number of their `place`. The axis across is that of their field `length`.
+    """
 
-def told_beside(rows: Sequence[Row], y: alt.Y, at: str) -> Any:
-    """The words in the field `told`, right of the field `at`."""
-    text = points(rows).mark_text(align="left", dx=7, fontSize=11)
-    return text.encode(y=y, x=alt.X(f"{at}:Q"), text="told:N")
+    def __init__(self, names: Sequence[str], x: alt.X) -> None:
+        self._names, self._x = names, x
+        shown = strict_json.write([axis_label(name, _LONGEST) for name in names])
+        self._count = max(FEWEST_ROWS, len(names))
+        axis = alt.Axis(
+            labelExpr=f"({shown})[datum.value] || ''", labelLimit=0, labelPadding=6, ticks=False, domain=False
+        )
+        self._y = alt.Y("place:O", title=None, scale=alt.Scale(domain=list(range(self._count))), axis=axis)
+        self._layers: list[Any] = []
+        self._series: list[Series] = []
+
+    def _add(self, rows: Sequence[Row], drawing: Any, look: Series) -> NamedBars:
+        if rows:
+            self._layers.append(drawing)
+            self._series += [look] if look.name else []
+        return self
+
+    def bars(self, rows: Sequence[Row], means: str, colour: str, start: float = 0.0) -> NamedBars:
+        """A bar for each row, from `start` to its field `length`."""
+        look: dict[str, Any] = {"fill": colour, "fillOpacity": 0.5, "stroke": colour, "opacity": 1}
+        chart = points([{**row, "start": start} for row in rows]).mark_bar(
+            **look, strokeWidth=1.5, height={"band": 0.7}
+        )
+        return self._add(rows, chart.encode(y=self._y, x=self._x, x2="start:Q"), square(means, colour))
+
+    def dots(self, rows: Sequence[Row], field: str, means: str) -> NamedBars:
+        """A dot for each row at this field."""
+        chart = points(rows).mark_point(color=INK, filled=True, opacity=1, size=45)
+        return self._add(rows, chart.encode(y=self._y, x=f"{field}:Q"), dot(means, INK))
+
+    def ticks(self, rows: Sequence[Row], field: str, means: str, colour: str) -> NamedBars:
+        """A short line across each row at this field."""
+        chart = points(rows).mark_tick(color=colour, thickness=2.5, bandSize=20)
+        return self._add(rows, chart.encode(y=self._y, x=f"{field}:Q"), Series(means, colour, mark=WHISKER))
+
+    def limits(self, at: Sequence[float], means: str, colour: str = NEUTRAL) -> NamedBars:
+        """Dashed lines through all rows."""
+        look = Series(means, colour, (4, 4))
+        chart = points([{"x": each} for each in at]).mark_rule(color=colour, strokeDash=[4, 4], strokeWidth=1.5)
+        return self._add([{}] * len(at), chart.encode(x="x:Q"), look)
+
+    def intervals(self, rows: Sequence[Row], means: str) -> NamedBars:
+        """A line for each row, from its field `lower` to its field `upper`."""
+        chart = points(rows).mark_rule(color=INK, strokeWidth=1.5).encode(y=self._y, x="lower:Q", x2="upper:Q")
+        return self._add(rows, chart, Series(means, INK, mark=LYING_WHISKER))
+
+    def told(self, rows: Sequence[Row], at: str) -> NamedBars:
+        """The words in the field `told`, right of the field `at`."""
+        text = points(rows).mark_text(align="left", dx=7, fontSize=11)
+        self._layers.append(text.encode(y=self._y, x=alt.X(f"{at}:Q"), text="told:N"))
+        return self
+
+    def chart(self, name: str, title: str, caption: str = "") -> Chart:
+        """All of it."""
+        beside = round(_LETTER * min(_LONGEST, max(map(len, self._names), default=0))) + 24
+        drawing = legended(self._layers, self._series, _ROW * self._count)
+        return Chart(name=name, title=title, caption=caption, drawing=drawing, beside=beside)
 
 
 class Bar(NamedTuple):
@@ -318,32 +362,18 @@ def share_bars(name: str, shares: Sequence[Bar], words: BarWords, *, axis: str =
         }
         for place, bar in enumerate(shares)
     ]
-    names = [bar.name for bar in shares]
     high = max((bar.upper for bar in shares), default=1.0) or 1.0
     room = 1.2 if all(bar.share is not None for bar in shares) else 1.4
-    scale = span(0.0, room * high)
-    y, x = named_rows(names), alt.X("length:Q", title=axis, axis=share_axis(), scale=scale)
-    looks = {
-        True: Series(words.certain, BLUE, mark="square", filled=True),
-        False: Series(words.uncertain, NEUTRAL, mark="square", filled=True),
-    }
-    layers = [
-        bars(drawn, y, x, look.colour)
-        for certain, look in looks.items()
-        if (drawn := [row for row in rows if row["certain"] == certain and row["length"] is not None])
-    ]
-    layers.append(points(rows).mark_rule(color=INK, strokeWidth=1.5).encode(y=y, x="lower:Q", x2="upper:Q"))
-    seen = points([row for row in rows if row["length"] is not None])
-    layers.append(seen.mark_point(color=INK, filled=True, opacity=1, size=28).encode(y=y, x="length:Q"))
-    layers.append(told_beside(rows, y, "upper"))
-    used = [look for certain, look in looks.items() if any(bar.certain == certain for bar in shares)]
-    if shares:
-        used.append(Series(words.interval, INK, mark=LYING_WHISKER))
-    return Chart(
-        name=name,
-        title=words.title,
-        drawing=alt.layer(*layers, Key([], used).legend).properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
+    x = alt.X("length:Q", title=axis, axis=share_axis(), scale=span(0.0, room * high))
+    seen = [row for row in rows if row["length"] is not None]
+    return (
+        NamedBars([bar.name for bar in shares], x)
+        .bars([row for row in seen if row["certain"]], words.certain, BLUE)
+        .bars([row for row in seen if not row["certain"]], words.uncertain, NEUTRAL)
+        .intervals(rows, words.interval)
+        .dots(seen, "length", "")
+        .told(rows, "upper")
+        .chart(name, words.title)
     )
 
 

@@ -166,6 +166,7 @@ def _(comparison: Comparison) -> View:
         "Error: the standard error for a value that nobody holds (RAPPOR: for equally frequent values; one turn: "
         f"for a share of {100 * comparison.share:g} %, the sample included). "
         "* Private for these rounds only",
+        title="All mechanisms",
         narrow=(0, 1, 3, 8, 12),
         wide=(0, 1, 2, 3, 4, 6, 7, 8, 9, 11, 12),
         wide_from=130,

@@ -27,12 +27,14 @@ from untrackable.display.charts import (
     NEUTRAL,
     Bar,
     BarWords,
-    Key,
     Series,
     alt,
+    dot,
+    legended,
     points,
     share_axis,
     share_bars,
+    square,
 )
 from untrackable.display.numbers import (
     CANNOT_TELL,
@@ -663,21 +665,17 @@ def _(distribution: Distribution, top: int) -> list[Chart]:
     base = points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
     up: dict[str, Any] = {"title": "share of people", "axis": share_axis(), "scale": alt.Scale(domain=[0, 1])}
     beta = f"except with probability {distribution.beta:.3g} (upper)"
-    key = Key(
-        [],
-        [
-            Series("estimates (sampled)", NEUTRAL, mark="circle", filled=True),
-            Series("the nearest curve that does not fall (sampled)", BLUE),
-            Series(f"band for one number, {beta}", "#7fb0d6", mark="square", filled=True),
-            Series(f"band for all numbers at once, {beta}", "#c5dbec", mark="square", filled=True),
-        ],
-    )
-    drawing = alt.layer(
+    series = [
+        dot("estimates (sampled)", NEUTRAL),
+        Series("the nearest curve that does not fall (sampled)", BLUE),
+        square(f"band for one number, {beta}", "#7fb0d6"),
+        square(f"band for all numbers at once, {beta}", "#c5dbec"),
+    ]
+    layers = [
         base.mark_area(color=BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
         base.mark_area(color=BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
         base.mark_line(color=BLUE, strokeWidth=2).encode(y="curve:Q"),
         base.mark_point(color=NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
-        key.legend,
-    )
+    ]
     title = "The share of people at or below each number"
-    return [Chart(name="distribution", title=title, drawing=drawing.properties(height=300))]
+    return [Chart(name="distribution", title=title, drawing=legended(layers, series, 300))]

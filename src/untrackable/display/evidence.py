@@ -10,24 +10,15 @@ from untrackable.auditing.recordings import MOST_ROUNDS
 from untrackable.brackets import at_least, at_most
 from untrackable.display.charts import (
     BLUE,
-    INK,
     NEUTRAL,
     RED,
-    WHISKER,
     Bar,
     BarWords,
-    Key,
-    Series,
+    NamedBars,
     alt,
-    bars,
     few_ticks,
-    named_rows,
-    points,
-    rows_beside,
-    rows_height,
     share_bars,
     span,
-    told_beside,
 )
 from untrackable.display.numbers import all_of
 from untrackable.display.view import Chart, Columns, Table, View, counts, floats, make_charts, make_view, texts
@@ -90,7 +81,7 @@ def client_title(found: ClientAudit) -> str:
     """What was found, in one line."""
     return (
         f"eps of {found.reports} reports is at least {at_least(found.eps.lower, 3)}, the tracking advantage at "
-        f"least {at_least(found.tracking.lower, 3)} (lower, {_confidence(found)})"
+        f"least {at_least(found.tracking.lower, 3)} (lower, {_sure(found)})"
     )
 
 
@@ -130,8 +121,9 @@ def missed(tracking: Advantage, who: str) -> str:
     )
 
 
-def _confidence(found: ClientAudit) -> str:
-    return f"{100 * found.level:.12g} %"
+def _sure(audit: ClientAudit | FileAudit) -> str:
+    """The confidence of its bounds."""
+    return f"{100 * audit.level:.12g} %"
 
 
 def _shared_randomness(found: ClientAudit) -> Iterable[str]:
@@ -151,7 +143,7 @@ def _tracking(found: ClientAudit) -> Iterable[str]:
         ("advantage", "the tracking advantage", tracking.lower, found.claimed_advantage),
         ("gamma", f"gamma (at delta = {found.claimed_delta:.3g})", found.gamma.lower, found.claimed_gamma),
     ):
-        bound = f"{name} {where} is at least {at_least(lower, 3)} (lower, {_confidence(found)})"
+        bound = f"{name} {where} is at least {at_least(lower, 3)} (lower, {_sure(found)})"
         if claim in found.refuted_by_persistence:
             bound = f"{name} {where} is above 0, because something persists (p = {found.persistence.p_value:.2g})"
         if claimed is not None:
@@ -169,7 +161,7 @@ def _fate(refuted: bool) -> str:
 
 
 def _privacy(found: ClientAudit, eps: LossBound, claimed: float | None, reports: str) -> Iterable[str]:
-    bound = f"or {reports}, eps is at least {at_least(eps.lower, 3)} (lower, {_confidence(found)})"
+    bound = f"or {reports}, eps is at least {at_least(eps.lower, 3)} (lower, {_sure(found)})"
     if claimed is None:
         yield f"F{bound}."
     else:
@@ -198,10 +190,19 @@ def _noise(found: ClientAudit) -> str:
 @make_view.register
 def _(audit: ClientAudit) -> View:
     rows, sentences = measures(audit), client_verdict(audit)
+    made = f"{audit.clients:,} clients of each of {audit.values} values, {audit.reports} reports from each client"
+    tests = {"something stays the same": audit.persistence, "randomness is shared": audit.sharing}
+    signs = [
+        (name, "yes" if test.found else "not found", f"{test.positive} of {test.decided}", f"{test.p_value:.2g}")
+        for name, test in tests.items()
+    ]
     return View(
         title=client_title(audit),
-        sentences=sentences,
-        tables=[Table(CLIENT_COLUMNS, [cells(row) for row in rows])],
+        sentences=[f"{made}.", *sentences],
+        tables=[
+            Table(CLIENT_COLUMNS, [cells(row) for row in rows]),
+            Table(("sign test", "", "positive signs", "p-value"), signs),
+        ],
         data=lambda: _client_data(audit, rows),
         json=lambda: {**audit.as_dict(), "verdict": " ".join(sentences)},
     )
@@ -251,7 +252,7 @@ def file_title(found: FileAudit) -> str:
     """What was found, in one line."""
     best = max(attack.lower for attack in found.attacks.values())
     if best > 0:
-        sure = f"lower, {100 * found.level:.12g} %"
+        sure = f"lower, {_sure(found)}"
         return f"people can be followed with an advantage of at least {at_least(best, 3)} ({sure})"
     if found.tracking.weak:
         return f"{found.people:,} people are too few to say whether they can be followed"
@@ -275,7 +276,7 @@ def _finding(found: FileAudit) -> str:
         return (
             "People in this file can be followed by their reports. An attack that uses "
             f"{tracking.similarity} tells whether two {parts(found)} are of one person or of two people, with an "
-            f"advantage of at least {at_least(tracking.lower, 3)} (lower, {100 * found.level:.12g} %; "
+            f"advantage of at least {at_least(tracking.lower, 3)} (lower, {_sure(found)}; "
             f"{tracking.sampled:.3g} sampled). "
             "An advantage of 0 is a guess, and 1 is certainty."
         )
@@ -297,7 +298,7 @@ def _attendance(found: FileAudit) -> str:
     """Whether people can be followed by the rounds in which they were seen."""
     if found.attendance is None:
         return f"Attendance was not looked at: {found.attendance_missing}."
-    tracking, matched, sure = found.attendance.tracking, found.attendance.matched, f"{100 * found.level:.12g} %"
+    tracking, matched, sure = found.attendance.tracking, found.attendance.matched, _sure(found)
     first = (
         f"Of {matched.people:,} people who were held out, {100 * matched.sampled:.3g} % were matched right "
         f"(sampled; {sure} interval {100 * matched.lower:.3g} % to {100 * matched.upper:.3g} %; a guess: "
@@ -341,7 +342,7 @@ def _remarks(found: FileAudit) -> Iterable[str]:
 @make_view.register
 def _(audit: FileAudit) -> View:
     sentences = file_verdict(audit)
-    sure = f"{100 * audit.level:.12g} %"
+    sure = _sure(audit)
     attacks = Table(
         ("people are followed by", f"advantage, at least (lower, {sure})", "sampled", "how"),
         [
@@ -361,9 +362,10 @@ def _(audit: FileAudit) -> View:
             for by, whose, share in taken_for_one(audit)
         ],
     )
+    about = f"{audit.path}: {audit.rows:,} rows, {audit.malformed:,} malformed; reports are {audit.format}"
     return View(
         title=file_title(audit),
-        sentences=sentences,
+        sentences=[f"{about}.", *sentences],
         tables=[attacks, pairs],
         data=lambda: _file_data(audit),
         json=lambda: {**audit.as_dict(), "verdict": " ".join(sentences)},
@@ -421,34 +423,23 @@ def _advantages(audit: FileAudit) -> Chart:
         for place, attack in enumerate(attacks)
     ]
     least = min(-0.02, *(attack.sampled - 0.03 for attack in attacks))
-    y, scale = named_rows(names), span(least, 1.3)
-    x = alt.X("length:Q", title="advantage", scale=scale, axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]))
-    limits = [("certainty", 1.0), ("a guess", 0.0)]
-    key = Key(
-        [],
-        [
-            Series(f"at least (lower, {100 * audit.level:.12g} %)", RED, mark="square", filled=True),
-            Series("seen among people who were held out (sampled)", INK, mark="circle", filled=True),
-            Series("0: a guess (exact); 1: certainty", NEUTRAL, (4, 4)),
-        ],
-    )
+    x = alt.X("length:Q", title="advantage", scale=span(least, 1.3), axis=_unit_axis())
     between = "two halves of their reports" if audit.windows is None else "two windows"
-    drawing = alt.layer(
-        *(
-            points([{"x": at}]).mark_rule(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x="x:Q")
-            for _, at in limits
-        ),
-        bars(rows, y, x, RED),
-        points(rows).mark_point(color=INK, filled=True, size=45, opacity=1).encode(y=y, x="seen:Q"),
-        told_beside(rows, y, "reach"),
-        key.legend,
+    return (
+        NamedBars(names, x)
+        .bars(rows, f"at least (lower, {_sure(audit)})", RED)
+        .dots(rows, "seen", "seen among people who were held out (sampled)")
+        .limits([0.0, 1.0], "0: a guess (exact); 1: certainty")
+        .told(rows, "reach")
+        .chart(
+            "advantages",
+            f"How well {audit.people:,} people can be followed between {between}, from a guess to certainty",
+        )
     )
-    return Chart(
-        name="advantages",
-        title=f"How well {audit.people:,} people can be followed between {between}, from a guess to certainty",
-        drawing=drawing.properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
-    )
+
+
+def _unit_axis() -> alt.Axis:
+    return alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1])
 
 
 def _pairs(audit: FileAudit) -> Chart:
@@ -457,7 +448,7 @@ def _pairs(audit: FileAudit) -> Chart:
         f"How often two {parts(audit)} of {audit.people:,} people were taken for those of one person",
         f"{parts(audit)} of one person: long bars mean that people can be followed",
         f"{parts(audit)} of two people",
-        f"share (sampled) and its {100 * audit.level:.12g} % interval",
+        f"share (sampled) and its {_sure(audit)} interval",
     )
     shares = [
         Bar(f"{whose}, by {by}", share.sampled, share.lower, share.upper, whose == "one person")
@@ -479,7 +470,7 @@ def _(audit: ClientAudit, top: int) -> list[Chart]:
         "length:Q",
         title="advantage, or share of values that are guessed",
         scale=span(least, 1.3),
-        axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
+        axis=_unit_axis(),
     )
     guesses = [0.0 if row.what == "tracking advantage" else audit.chance for row in rows[3:]]
     title = _client_title(audit, ("eps", "eps_one", "gamma"), "How large eps and gamma are at least")
@@ -511,28 +502,15 @@ def _client_chart(
         }
         for place, row in enumerate(measured)
     ]
-    names = [row.name for row in measured]
-    y = named_rows(names)
-    seen = points([row for row in rows if row["seen"] is not None])
     claims = [row for row in rows if row["claimed"] is not None]
     without = [{"place": place, "guess": guess} for place, guess in enumerate(guesses)]
-    series = [
-        Series(f"at least (lower, {100 * audit.level:.12g} %)", RED, mark="square", filled=True),
-        Series("seen among clients that were held out (sampled)", INK, mark="circle", filled=True),
-    ]
-    series += [Series("claimed, at most", BLUE, mark=WHISKER)] * bool(claims)
-    series += [Series("without reports (exact)", NEUTRAL, mark=WHISKER)] * bool(without)
-    drawing = alt.layer(
-        bars(rows, y, x, RED),
-        points(without).mark_tick(color=NEUTRAL, thickness=2.5, bandSize=20).encode(y=y, x="guess:Q"),
-        points(claims).mark_tick(color=BLUE, thickness=3, bandSize=20).encode(y=y, x="claimed:Q"),
-        seen.mark_point(color=INK, filled=True, size=45, opacity=1).encode(y=y, x="seen:Q"),
-        told_beside(rows, y, "reach"),
-        Key([], series).legend,
-    )
-    return Chart(
-        name=name,
-        title=title,
-        drawing=drawing.properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
+    seen = [row for row in rows if row["seen"] is not None]
+    return (
+        NamedBars([row.name for row in measured], x)
+        .bars(rows, f"at least (lower, {_sure(audit)})", RED)
+        .ticks(without, "guess", "without reports (exact)", NEUTRAL)
+        .ticks(claims, "claimed", "claimed, at most", BLUE)
+        .dots(seen, "seen", "seen among clients that were held out (sampled)")
+        .told(rows, "reach")
+        .chart(name, title)
     )

@@ -6,15 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from untrackable.brackets import Bracket
-from untrackable.display.charts import (
-    BLUE,
-    INK,
-    NEUTRAL,
-    Key,
-    Series,
-    alt,
-    points,
-)
+from untrackable.display.charts import BLUE, INK, NEUTRAL, WHISKER, Series, alt, legended, points, square
 from untrackable.display.numbers import number, said
 from untrackable.display.view import Chart, Table, View, ends, floats, make_charts, make_view
 from untrackable.theory.experiment import WorldPair
@@ -66,7 +58,7 @@ _RATES = 201
 _WITHIN = "(exact, within the width of the line)"
 _SMALL = 0.01
 """If delta falls below this, its axis is logarithmic."""
-_BETWEEN = Series("where it lies: at least, at most", "#c5dbec", mark="square", filled=True)
+_BETWEEN = square("where it lies: at least, at most", "#c5dbec")
 
 
 @make_charts.register
@@ -98,15 +90,11 @@ def _delta_chart(pair: WorldPair) -> Chart:
     layers = [line.encode(y=alt.Y("delta:Q", title="delta", scale=scale, axis=axis))]
     series = [Series(_certainty(deltas), BLUE)]
     if wide:
-        layers.insert(
-            0, base.mark_area(color=BLUE, opacity=0.25).encode(y=alt.Y("delta:Q", scale=scale), y2="low:Q")
-        )
+        area = base.mark_area(color=BLUE, opacity=0.25).encode(y=alt.Y("delta:Q", scale=scale), y2="low:Q")
+        layers.insert(0, area)
         series.append(_BETWEEN)
-    return Chart(
-        name="deltas",
-        title="How far the odds can exceed the factor e^gamma: delta",
-        drawing=alt.layer(*layers, Key([], series).legend).properties(height=230),
-    )
+    title = "How far the odds can exceed the factor e^gamma: delta"
+    return Chart(name="deltas", title=title, drawing=legended(layers, series, 230))
 
 
 def _certainty(deltas: list[Bracket]) -> str:
@@ -141,9 +129,6 @@ def _trade_off(pair: WorldPair, advantage: Bracket) -> Chart:
         at = float(curve.fpr[int(np.argmax(curve.upper - curve.fpr))])
         gap = points([{"rate": at, "power": at + advantage.upper, "low": at}])
         layers.append(gap.mark_rule(color=INK, strokeWidth=2).encode(x=x, y=y, y2="low:Q"))
-        series.append(Series(f"the advantage: {said(advantage)}", INK, mark="M0,-1L0,1"))
-    return Chart(
-        name="roc",
-        title=f"The best observer's trade-off: advantage {said(advantage)}",
-        drawing=alt.layer(*layers, Key([], series).legend).properties(height=380),
-    )
+        series.append(Series(f"the advantage: {said(advantage)}", INK, mark=WHISKER))
+    title = f"The best observer's trade-off: advantage {said(advantage)}"
+    return Chart(name="roc", title=title, drawing=legended(layers, series, 380))

@@ -7,7 +7,7 @@ other pages too, where Altair is never loaded.
 import contextlib
 import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -62,22 +62,19 @@ def audit_page(audit: "Audit | TurnsAudit", mechanism: Any, name: str, command: 
     from untrackable.display.audit import FORMULAS, following_chart
     from untrackable.display.view import charts_of, view_of
 
-    view = view_of(audit)
     charts = list(charts_of(audit))
     if getattr(audit, "linked_apart", None) is not None:
         with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
             charts.append(following_chart(followed_beside(name, mechanism)))
     return _page(
-        view,
+        view_of(audit),
         charts,
+        command,
         title=f"{name}: can its reports be followed?",
-        tables={"Every number": view.tables[0]},
-        missing=audit.missing,
         formulas=FORMULAS,
         how=_how(mechanism),
         source=audit.published,
         parameters=audit.mechanism,
-        command=command,
     )
 
 
@@ -86,52 +83,38 @@ def comparison_page(comparison: "Comparison", command: list[str]) -> str:
     from untrackable.display.audit import FORMULAS
     from untrackable.display.view import charts_of, view_of
 
-    view = view_of(comparison)
     return _page(
-        view,
+        view_of(comparison),
         charts_of(comparison),
+        command,
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
-        tables={"All mechanisms": view.tables[0]},
-        missing=dict(comparison.left_out),
-        missing_heading="Left out, and why",
         formulas=FORMULAS,
         parameters="\n".join(row.mechanism for row in comparison.rows),
-        command=command,
     )
 
 
-def plan_page(plan: "Plan", command: list[str], *, together: "QuestionSet | None" = None) -> str:
-    """The page of a plan, or of several questions `together`; `command` makes it again."""
-    from untrackable.display.plan import campaign_text, caption
+def plan_page(plan: "Plan | QuestionSet", command: list[str], view: "View | None" = None) -> str:
+    """The page of a plan, or of several questions together; `command` makes it again."""
     from untrackable.display.view import charts_of, view_of
 
-    one, view = view_of(plan), view_of(plan if together is None else together)
-    tables = {"How far off figures will be": one.tables[0]}
-    if together is not None:
-        tables[f"The questions ({view.tables[0].caption})"] = view.tables[0]
-    if plan.ways:
-        tables["Ways to ask for the same"] = one.tables[1]
+    several = hasattr(plan, "parts")
     return _page(
-        view,
+        view or view_of(plan),
         charts_of(plan),
-        title="What will this campaign tell?" if together is None else "What will these questions tell?",
-        tables=tables,
-        formulas=[("The columns", f"{caption(plan)}.", ""), *_PLAN_FORMULAS],
-        parameters=campaign_text(plan),
-        command=command,
+        command,
+        title=f"What will {'these questions' if several else 'this campaign'} tell?",
+        formulas=_PLAN_FORMULAS,
     )
 
 
 def _page(
     view: "View",
     charts: "Sequence[Chart]",
-    *,
-    tables: "Mapping[str, Table]",
     command: list[str],
-    missing: Mapping[str, str] | None = None,
-    missing_heading: str = "What is not known, and why",
+    *,
     how: str = "",
     source: str = "",
+    parameters: str = "",
     **parts: Any,
 ) -> str:
     with extra("plots"):
@@ -145,13 +128,13 @@ def _page(
         specs=_json({chart.name: chart_spec(chart.drawing) for chart in charts}),
         charts=charts,
         lead=view.sentences,
-        tables=[(heading, *_grouped(table)) for heading, table in tables.items()],
+        tables=[(table, *_grouped(table)) for table in view.tables],
+        notes=view.notes,
         command=shlex.join(["untrackable", *command]),
         data=_json(view.to_json()),
-        missing=missing,
-        missing_heading=missing_heading,
         how=how,
         source=source,
+        parameters=parameters,
         **parts,
     )
 

@@ -22,8 +22,10 @@ from untrackable.display.charts import (
     Series,
     alt,
     axis_label,
+    dot,
     points,
     share_axis,
+    square,
 )
 from untrackable.display.estimate import (
     COUNTED,
@@ -544,8 +546,8 @@ def _meanings(trends: Sequence[NumberTrend]) -> list[Series]:
     beta, changes = trends[0].beta, [change for trend in trends for change in trend.changes]
     band = f"holds for all rounds together, except with probability {beta:.3g} (upper)"
     meanings = [
-        Series("estimates (sampled)", BLUE, mark="circle", filled=True),
-        Series(band, _BAND, mark="square", filled=True),
+        dot("estimates (sampled)", BLUE),
+        square(band, _BAND),
     ]
     for rose, word in ((True, "rose"), (False, "fell")):
         if any(change.rose == rose for change in changes):

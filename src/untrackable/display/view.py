@@ -65,7 +65,7 @@ Columns = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table for people.
+    """A table for people. A page has its `title` above it.
 
     With `grouped`, the first cell of a row is the heading of the rows below it. `more` rows are not here. A
     terminal shows the columns `narrow`, and from `wide_from` characters on the columns `wide`.
@@ -74,6 +74,7 @@ class Table:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
+    title: str = ""
     grouped: bool = False
     more: int = 0
     narrow: Sequence[int] | None = None
@@ -99,16 +100,19 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is shown of a result, but for its charts. `notes` follow the tables.
+    """What is shown of a result, but for its charts. `notes` follow the tables, and `commands` to type next.
 
-    Files have `data`, with what `about` says about all rows. `json` is by default a list of the rows of data.
+    Files have `data`, with what `about` says about all rows. `json` is by default a list of the rows of data. The
+    sentences of a `listing` are lines that other programs may read.
     """
 
     title: str
     sentences: Sequence[str]
-    tables: Sequence[Table]
-    data: Callable[[], Columns]
+    tables: Sequence[Table] = ()
+    data: Callable[[], Columns] = dict
     notes: Sequence[str] = ()
+    commands: Sequence[Sequence[str]] = ()
+    listing: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
     json: Callable[[], Any] | None = None
 

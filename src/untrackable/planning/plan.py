@@ -480,6 +480,22 @@ class EveryRound(NamedTuple):
     why: str = ""
 
 
+class Instead(NamedTuple):
+    """What everybody in every round would give instead: the eps from which on it is better, and all mechanisms.
+
+    `better_from` is None if it is better at no eps, and `rows` if nobody asked for them.
+    """
+
+    better_from: float | None
+    rows: tuple[EveryRound, ...] | None
+
+
+def instead_of(plan: Plan, *, mechanisms: bool, progress: Progress = no_progress) -> Instead:
+    """What everybody in every round would give instead of a plan. All `mechanisms` take a while."""
+    rows = every_round(plan.solved, progress=progress) if mechanisms else None
+    return Instead(better_from(plan.solved.replace(looks=plan.goals.looks)), rows)
+
+
 def better_from(goals: Goals) -> float | None:
     """The eps from which on a `Deck` has a smaller standard error of a round than one turn (exact, but for 0.1 %).
 
