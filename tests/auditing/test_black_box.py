@@ -99,10 +99,10 @@ def test_an_advantage_that_is_said_to_be_found_is_found(same: int, different: in
         alarms = binom.pmf(np.arange(different + 1)[:, None], different, rates)
         return float(np.einsum("hr,hg,gr->r", hits, table, alarms).min())
 
-    found = smallest_found(same, different, level)
-    assert found is not None
-    assert chance(found) >= POWER
-    assert chance(found - 0.015) < POWER
+    result = smallest_found(same, different, level)
+    assert result is not None
+    assert chance(result) >= POWER
+    assert chance(result - 0.015) < POWER
 
 
 def test_too_few_pairs_never_find_anything() -> None:
@@ -126,27 +126,27 @@ def test_gamma_is_covered(mechanism: Mechanism, value: object, reports: int, del
     everyone = simulated(mechanism, value, runs * people, reports, seed=13)
     worlds = mechanism.tracking(reports=reports, split=reports // 2)
     exact = worlds.gamma(delta).upper if delta else worlds.pure()
-    found = [
+    result = [
         gamma_lower(
             *halves(from_bits([everyone[i * people : (i + 1) * people]])[0]), level=level, delta=delta, seed=i
         ).lower
         for i in range(runs)
     ]
-    assert np.sum(np.array(found) > exact) <= most_violations(runs, level)
+    assert np.sum(np.array(result) > exact) <= most_violations(runs, level)
     if exact > 0:
         # The same bounds refute a claim of half of it more often than chance allows.
-        assert np.sum(np.array(found) > exact / 2) > most_violations(runs, level)
+        assert np.sum(np.array(result) > exact / 2) > most_violations(runs, level)
 
 
 def test_both_directions_of_gamma_count() -> None:
     """Two people may do what one person never does: reports that are kept are never unlike."""
     rng = np.random.default_rng(5)
     kept = np.repeat((rng.random((4000, 1, 1)) < 0.5).astype(np.uint8), 2, axis=1)
-    found = gamma_lower(*halves(from_bits([kept])[0]), level=0.99)
-    assert (found.outside.hits, found.outside.trials) == (0, 1000)
-    assert found.inside.trials == 500
-    assert found.inside.sampled == pytest.approx(0.5, abs=0.1)
-    assert found.lower > 3.5
+    result = gamma_lower(*halves(from_bits([kept])[0]), level=0.99)
+    assert (result.outside.hits, result.outside.trials) == (0, 1000)
+    assert result.inside.trials == 500
+    assert result.inside.sampled == pytest.approx(0.5, abs=0.1)
+    assert result.lower > 3.5
 
 
 @pytest.mark.parametrize(
@@ -163,26 +163,26 @@ def test_advantage_is_covered(mechanism: Mechanism, value: object, reports: int)
     runs, people, level = 150, 320, 0.8
     everyone = simulated(mechanism, value, runs * people, reports, seed=11)
     exact = mechanism.tracking(reports=reports, split=reports // 2).advantage().upper
-    found = [
+    result = [
         advantage_lower(*halves(from_bits([everyone[i * people : (i + 1) * people]])[0]), level=level, seed=i)
         for i in range(runs)
     ]
-    assert sum(one.lower > exact for one in found) <= most_violations(runs, level)
+    assert sum(one.lower > exact for one in result) <= most_violations(runs, level)
     # the mean of what was sampled is not more than the truth either: held-out people are not flattered
-    assert np.mean([one.sampled for one in found]) <= exact + 4 * 0.5 / math.sqrt(runs * people / 8)
+    assert np.mean([one.sampled for one in result]) <= exact + 4 * 0.5 / math.sqrt(runs * people / 8)
     if exact > 0:  # and the check would notice a bound that claims too much
-        assert sum(one.lower > exact / 4 for one in found) > most_violations(runs, level)
+        assert sum(one.lower > exact / 4 for one in result) > most_violations(runs, level)
 
 
 def test_the_attack_is_tried_on_people_it_was_not_chosen_on() -> None:
     """On pure noise the mean of what is sampled is 0; an attack chosen on those it is tried on is flattered."""
     rng = np.random.default_rng(1)
-    found = []
+    result = []
     for seed in range(400):
         noise = from_bits([rng.integers(0, 2, size=(64, 6, 40), dtype=np.uint8)])[0]
-        found.append(advantage_lower(*halves(noise), level=0.5, seed=seed).sampled)
-    assert abs(np.mean(found)) < 4 * np.std(found) / math.sqrt(len(found))
-    assert np.std(found) > 0.05
+        result.append(advantage_lower(*halves(noise), level=0.5, seed=seed).sampled)
+    assert abs(np.mean(result)) < 4 * np.std(result) / math.sqrt(len(result))
+    assert np.std(result) > 0.05
 
 
 def test_eps_is_covered() -> None:
@@ -190,22 +190,22 @@ def test_eps_is_covered() -> None:
     mechanism = Bitwise(eps_state=1.0, eps_report=2.0)
     exact = mechanism.privacy(reports=5).pure()
     both = [simulated(mechanism, value, runs * clients, 5, seed=12 + value) for value in (0, 1)]
-    found = []
+    result = []
     for i in range(runs):
         samples = from_bits([bits[i * clients : (i + 1) * clients] for bits in both])
-        found.append(eps_lower(samples, level=level, seed=i).lower)
-    assert sum(lower > exact for lower in found) <= most_violations(runs, level)
-    assert sum(lower > exact / 3 for lower in found) > most_violations(runs, level)
+        result.append(eps_lower(samples, level=level, seed=i).lower)
+    assert sum(lower > exact for lower in result) <= most_violations(runs, level)
+    assert sum(lower > exact / 3 for lower in result) > most_violations(runs, level)
 
 
 def test_advantage_of_rappor_is_nearly_exact_and_of_deck_nothing() -> None:
     rappor = Rappor(bloom_bits=32, hashes=2, f=0.5, p=0.25, q=0.75)
     exact = rappor.tracking(reports=8, split=4).advantage()
-    found = advantage_lower(*halves(streams(rappor, "x", 4000, 8, seed=5)))
+    result = advantage_lower(*halves(streams(rappor, "x", 4000, 8, seed=5)))
     assert exact.lower > 0.9
-    assert exact.lower - 0.15 < found.lower < exact.upper
-    assert found.similarity == "learned agreement of bits"
-    assert found.same.lower < found.same.sampled < found.same.upper
+    assert exact.lower - 0.15 < result.lower < exact.upper
+    assert result.similarity == "learned agreement of bits"
+    assert result.same.lower < result.same.sampled < result.same.upper
     deck = Deck(bits=6, slots=8, eps_report=1.0)
     nothing = advantage_lower(*halves(streams(deck, 3, 4000, 8, seed=5)))
     assert nothing.lower == 0.0
@@ -214,18 +214,18 @@ def test_advantage_of_rappor_is_nearly_exact_and_of_deck_nothing() -> None:
 
 def test_repeats_follow_stored_executions() -> None:
     rnip = InnerProduct(bits=16, slots=20, eps_report=0.5)
-    found = advantage_lower(*halves(streams(rnip, 3, 4000, 8, seed=5)))
+    result = advantage_lower(*halves(streams(rnip, 3, 4000, 8, seed=5)))
     upper = rnip.tracking(reports=8, split=4).advantage().upper
-    assert upper - 0.12 < found.lower < upper
-    assert "repeats" in found.similarity
+    assert upper - 0.12 < result.lower < upper
+    assert "repeats" in result.similarity
 
 
 def test_eps_is_nearly_exact() -> None:
     mechanism = Memoized(RandomizedResponse(eps=1.0))
     samples = from_bits([simulated(mechanism, value, 20_000, 1, seed=value) for value in (0, 1)])
-    found = eps_lower(samples)
-    assert 0.85 < found.lower < 1.0
-    assert 0.9 < found.sampled < 1.1
+    result = eps_lower(samples)
+    assert 0.85 < result.lower < 1.0
+    assert 0.9 < result.sampled < 1.1
     with_delta = eps_lower(samples, delta=0.1)
     assert with_delta.lower == pytest.approx(math.log((math.e / (1 + math.e) - 0.1) * (1 + math.e)), abs=0.15)
 
@@ -233,10 +233,10 @@ def test_eps_is_nearly_exact() -> None:
 def test_eps_looks_at_all_reports_and_at_the_easiest_pair() -> None:
     rng = np.random.default_rng(3)
     fresh = [(rng.random((400, 400, 1)) < chance).astype(np.uint8) for chance in (0.4, 0.45, 0.6)]
-    found = eps_lower(from_bits(fresh))
-    assert found.lower > 3.5
-    assert found.outside.hits == 0
-    assert found.sampled == math.inf
+    result = eps_lower(from_bits(fresh))
+    assert result.lower > 3.5
+    assert result.outside.hits == 0
+    assert result.sampled == math.inf
     one = eps_lower([sample.between(0, 1) for sample in from_bits(fresh)])
     assert one.lower < 0.9
 
@@ -277,7 +277,7 @@ def test_our_own_clients_pass(
 ) -> None:
     privacy = mechanism.privacy()
     claimed = privacy.gamma(delta).upper if delta else privacy.pure()
-    found = audit_client(
+    result = audit_client(
         mechanism.client,
         values,
         reports=reports,
@@ -286,14 +286,14 @@ def test_our_own_clients_pass(
         clients=1000 if isinstance(mechanism, Bitwise) else 400,
         level=SURE,
     )
-    assert not found.refuted
-    assert not found.shares_randomness
-    assert found.persists == persists
+    assert not result.refuted
+    assert not result.shares_randomness
+    assert result.persists == persists
     if persists:
-        assert found.tracking.lower <= mechanism.tracking(reports=reports).advantage().upper
+        assert result.tracking.lower <= mechanism.tracking(reports=reports).advantage().upper
     else:
-        assert found.tracking.lower == 0.0
-    assert "not refuted" in " ".join(client_verdict(found))
+        assert result.tracking.lower == 0.0
+    assert "not refuted" in " ".join(client_verdict(result))
 
 
 def rappor_client() -> Any:
@@ -321,12 +321,12 @@ def test_pure_ldp_never_clears_a_set_bit(cohorts: int) -> None:
     client = rappor_client()(f=0.75, m=32, hash_funcs=hashes, num_of_cohorts=cohorts)
     claimed = client.convert_f_to_eps(0.75, 2)
     assert claimed == pytest.approx(4 * math.log(0.625 / 0.375))
-    found = audit_client(
+    result = audit_client(
         lambda value: lambda: client.privatise(value), [0, 1], reports=2, claimed_eps_one=claimed, clients=2000
     )
-    assert found.refuted
-    assert found.eps_one.lower > 2.5
-    assert "CLAIM REFUTED: for one report" in " ".join(client_verdict(found))
+    assert result.refuted
+    assert result.eps_one.lower > 2.5
+    assert "CLAIM REFUTED: for one report" in " ".join(client_verdict(result))
 
 
 @pytest.mark.parametrize("name", ["L_SUE", "L_GRR"])
@@ -334,7 +334,7 @@ def test_multi_freq_ldpy_redraws_its_permanent_noise(name: str) -> None:
     """Averaging 200 reports gives everyone's value; with permanent noise of eps 2 it could not."""
     module = importlib.import_module(f"multi_freq_ldpy.long_freq_est.{name}")
     send = getattr(module, f"{name}_Client")
-    found = audit_client(
+    result = audit_client(
         lambda value: lambda: send(value, 4, 2.0, 1.0),
         [0, 1],
         reports=200,
@@ -343,13 +343,13 @@ def test_multi_freq_ldpy_redraws_its_permanent_noise(name: str) -> None:
         clients=500,
         level=SURE,
     )
-    assert found.refuted
-    assert found.averages_out
-    assert found.recovered.lower > 0.9
-    assert found.recovered_one.sampled < 0.8
-    assert found.recovered.sampled > math.exp(2) / (1 + math.exp(2))
-    assert found.eps_one.lower < 1.0  # one report is as private as it says
-    assert "NOISE IS NOT PERMANENT" in " ".join(client_verdict(found))
+    assert result.refuted
+    assert result.averages_out
+    assert result.recovered.lower > 0.9
+    assert result.recovered_one.sampled < 0.8
+    assert result.recovered.sampled > math.exp(2) / (1 + math.exp(2))
+    assert result.eps_one.lower < 1.0  # one report is as private as it says
+    assert "NOISE IS NOT PERMANENT" in " ".join(client_verdict(result))
 
 
 def flipping(eps: float) -> Callable[[int], Callable[[], int]]:
@@ -361,9 +361,9 @@ def flipping(eps: float) -> Callable[[int], Callable[[], int]]:
 
 
 def test_a_weak_client_is_refuted() -> None:
-    found = audit_client(flipping(2.0), [0, 1], reports=2, claimed_eps=1.0, clients=2000)
-    assert found.refuted
-    assert 1.0 < found.eps.lower < 2.1
+    result = audit_client(flipping(2.0), [0, 1], reports=2, claimed_eps=1.0, clients=2000)
+    assert result.refuted
+    assert 1.0 < result.eps.lower < 2.1
     honest = audit_client(flipping(1.0), [0, 1], reports=2, claimed_eps=1.0, clients=2000, level=SURE)
     assert not honest.refuted
 
@@ -408,15 +408,15 @@ def test_a_client_with_kept_noise_fails_a_check_and_a_deck_passes() -> None:
     ],
 )
 def test_claims_about_tracking_are_refuted(claims: dict[str, Any], failures: tuple[str, ...]) -> None:
-    found = audit_client(kept_noise, [0, 1], reports=4, clients=400, level=1 - 1e-6, **claims)
-    assert found.failures == failures
-    assert found.refuted == bool(set(failures) - {"tracking"})
-    assert sum("CLAIM REFUTED" in sentence for sentence in client_verdict(found)) == len(
+    result = audit_client(kept_noise, [0, 1], reports=4, clients=400, level=1 - 1e-6, **claims)
+    assert result.failures == failures
+    assert result.refuted == bool(set(failures) - {"tracking"})
+    assert sum("CLAIM REFUTED" in sentence for sentence in client_verdict(result)) == len(
         set(failures) - {"tracking"}
     )
-    assert len(client_failed(found).split("; ")) == max(1, len(failures))
+    assert len(client_failed(result).split("; ")) == max(1, len(failures))
     tests = len([name for name in claims if name != "claimed_delta"]) + ("claimed_eps" in claims)
-    assert found.false_alarm_upper == pytest.approx(tests * 1e-6 + 2e-6)
+    assert result.false_alarm_upper == pytest.approx(tests * 1e-6 + 2e-6)
 
 
 def test_true_claims_about_tracking_are_not_refuted() -> None:
@@ -424,8 +424,8 @@ def test_true_claims_about_tracking_are_not_refuted() -> None:
     mechanism = Bitwise(eps_state=1.0, eps_report=2.0)
     worlds = mechanism.tracking(reports=10, split=5)
     claims: dict[str, Any] = {"claimed_advantage": worlds.advantage().upper, "claimed_gamma": worlds.pure()}
-    found = audit_client(mechanism.client, [0, 1], reports=10, clients=1000, level=SURE, **claims)
-    assert found.failures == ()
+    result = audit_client(mechanism.client, [0, 1], reports=10, clients=1000, level=SURE, **claims)
+    assert result.failures == ()
     little: dict[str, Any] = {
         "claimed_advantage": 0.98 * worlds.advantage().lower,
         "claimed_gamma": 0.98 * worlds.pure(),
@@ -440,14 +440,14 @@ def test_nothing_links_reports_is_refuted_by_anything_that_persists() -> None:
         share = 0.5 + 0.12 * COIN.choice((-1, 1))
         return lambda: int(COIN.random() < share)
 
-    found = audit_client(slightly, [0, 1], reports=40, clients=1000, level=1 - 1e-6, claimed_advantage=0.0)
-    assert found.persists
-    assert found.failures == ("advantage",)
+    result = audit_client(slightly, [0, 1], reports=40, clients=1000, level=1 - 1e-6, claimed_advantage=0.0)
+    assert result.persists
+    assert result.failures == ("advantage",)
     assert (
         "CLAIM REFUTED: the tracking advantage between the halves of 40 reports is above 0, because something"
-        in (" ".join(client_verdict(found)))
+        in (" ".join(client_verdict(result)))
     )
-    loose = dataclasses.replace(found, claimed_advantage=None, claimed_gamma=0.0, claimed_delta=0.9)
+    loose = dataclasses.replace(result, claimed_advantage=None, claimed_gamma=0.0, claimed_delta=0.9)
     assert loose.refuted_by_persistence == ()
 
 
@@ -506,9 +506,9 @@ def test_sign_tests_alarm_no_more_often_than_they_say() -> None:
     ],
 )
 def test_every_kind_of_report(make: Callable[[int], Any]) -> None:
-    found = audit_client(lambda value: lambda: make(value), [0, 1], reports=2, clients=64, claimed_eps=1.0)
-    assert found.refuted
-    assert found.recovered.sampled == 1.0
+    result = audit_client(lambda value: lambda: make(value), [0, 1], reports=2, clients=64, claimed_eps=1.0)
+    assert result.refuted
+    assert result.recovered.sampled == 1.0
 
 
 def failing(value: object) -> Callable[[], int]:
@@ -582,8 +582,8 @@ def test_clients_are_made_in_pairs_and_progress_is_told() -> None:
 def test_as_dict_labels_every_number() -> None:
     import json
 
-    found = audit_client(flipping(2.0), [0, 1], reports=2, clients=64)
-    data = json.loads(json.dumps(found.as_dict()))
+    result = audit_client(flipping(2.0), [0, 1], reports=2, clients=64)
+    data = json.loads(json.dumps(result.as_dict()))
     assert {"eps_lower", "eps_one_lower", "advantage_lower", "refuted"} <= data.keys()
     assert {"lower", "sampled", "level"} <= data["eps"].keys()
     assert {"lower", "sampled", "upper", "trials"} <= data["recovered"].keys()
@@ -594,9 +594,9 @@ def test_as_dict_labels_every_number() -> None:
 def test_a_value_sent_in_the_clear_is_found(values: tuple[object, object], reports: int) -> None:
     """Cuts lie between scores: how sums are rounded, which depends on how many there are, must not decide."""
     for seed in range(3):
-        found = audit_client(
+        result = audit_client(
             lambda value: lambda: value, values, reports=reports, claimed_eps=2.0, clients=400, seed=seed
         )
-        assert found.refuted
-        assert found.eps.lower > 3.0
-        assert found.eps_one.lower > 3.0
+        assert result.refuted
+        assert result.eps.lower > 3.0
+        assert result.eps_one.lower > 3.0

@@ -97,14 +97,14 @@ the text back. Other formats have it as it is.
 def commands(group: click.Group, *before: str) -> dict[str, click.Command]:
     """Every command by its full name, groups before what is in them."""
     context = click.Context(group)
-    found: dict[str, click.Command] = {}
+    result: dict[str, click.Command] = {}
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        found[" ".join((*before, name))] = command
+        result[" ".join((*before, name))] = command
         if isinstance(command, click.Group):
-            found.update(commands(command, *before, name))
-    return found
+            result.update(commands(command, *before, name))
+    return result
 
 
 def commands_page() -> str:

@@ -28,11 +28,11 @@ def test_audit_in_words_and_numbers() -> None:
 
 def test_audit_as_json() -> None:
     result = run("audit", *QUICK, "--json")
-    found = json.loads(result.stdout)
-    assert found["tracking"]["advantage"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
-    assert found["linked"]["top1"]["certainty"] == "sampled"
-    assert found["everlasting_any"]["gamma"]["certainty"] == "exact"
-    assert found["verdict"][0].startswith("An observer with 3 reports")
+    outcome = json.loads(result.stdout)
+    assert outcome["tracking"]["advantage"] == {"lower": 0.0, "upper": 0.0, "certainty": "exact"}
+    assert outcome["linked"]["top1"]["certainty"] == "sampled"
+    assert outcome["everlasting_any"]["gamma"]["certainty"] == "exact"
+    assert outcome["verdict"][0].startswith("An observer with 3 reports")
 
 
 def test_attendance_in_words_and_as_json() -> None:
@@ -42,9 +42,9 @@ def test_attendance_in_words_and_as_json() -> None:
     text = " ".join(result.output.split())
     assert "Attendance gives people away, whatever their reports say: if people answer all 10 rounds" in text
     assert "Matching 50 people by attendance, 10 rounds" in text
-    found = json.loads(run(*arguments, "--json").stdout)
-    assert found["attended"]["matched"]["alone"]["certainty"] == "sampled"
-    assert found["attended"]["alone"]["certainty"] == "exact"
+    outcome = json.loads(run(*arguments, "--json").stdout)
+    assert outcome["attended"]["matched"]["alone"]["certainty"] == "sampled"
+    assert outcome["attended"]["alone"]["certainty"] == "exact"
 
 
 def test_a_campaign_with_turns(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_a_campaign_with_turns(tmp_path: Path) -> None:
     assert "recognises a person among 1,000 with probability at most 0.002 (upper; a guess: 0.001)" in text
     assert "It excludes people and does not find them." in text
     assert "One round, 1,000 reports" in text
-    found = json.loads(run("audit", str(file), "--json").stdout)
-    assert found["recognised_upper"] == 0.002
-    assert found["several_lower"] == {"2": 0.004, "3": 0.008, "4": 0.016}
-    assert found["eps_upper"] == pytest.approx(4.0)
-    assert found["turns"] == {"rounds": 52, "share": "1", "wipes": 1}
+    outcome = json.loads(run("audit", str(file), "--json").stdout)
+    assert outcome["recognised_upper"] == 0.002
+    assert outcome["several_lower"] == {"2": 0.004, "3": 0.008, "4": 0.016}
+    assert outcome["eps_upper"] == pytest.approx(4.0)
+    assert outcome["turns"] == {"rounds": 52, "share": "1", "wipes": 1}
     for option, name in (("--html", "a.html"), ("--plot", "a.png"), ("--export", "a.csv")):
         made = tmp_path / name
         result = run("audit", str(file), option, str(made))
@@ -72,12 +72,12 @@ def test_a_campaign_with_turns(tmp_path: Path) -> None:
 
 def test_people_who_differ_are_followed_too() -> None:
     result = run("audit", *QUICK, "--distribution", "4,2,1,1", "--json")
-    found = json.loads(result.stdout)
-    assert found["linked_apart"]["top1"]["lower"] <= found["linked_apart"]["top1_bound"]["upper"]
-    assert found["linked_apart"]["top1_bound"]["certainty"] == "upper"
-    assert found["in_crowd"]["eps"]["upper"] < found["everlasting"]["gamma"]["upper"]
-    assert found["shift"] > 1
-    assert found["linked_apart"]["auc"]["sampled"] != found["linked"]["auc"]["sampled"]
+    outcome = json.loads(result.stdout)
+    assert outcome["linked_apart"]["top1"]["lower"] <= outcome["linked_apart"]["top1_bound"]["upper"]
+    assert outcome["linked_apart"]["top1_bound"]["certainty"] == "upper"
+    assert outcome["in_crowd"]["eps"]["upper"] < outcome["everlasting"]["gamma"]["upper"]
+    assert outcome["shift"] > 1
+    assert outcome["linked_apart"]["auc"]["sampled"] != outcome["linked"]["auc"]["sampled"]
     for wrong in ("a,b", "-1,2", ""):
         result = run("audit", *QUICK, "--distribution", wrong)
         assert result.exit_code == 1
@@ -146,9 +146,9 @@ def test_compare(tmp_path: Path) -> None:
     assert "bitwise is left out: It " in result.output
     assert "rappor" in result.output
     assert page.stat().st_size < 1_500_000
-    found = json.loads(run("compare", "--reports", "4", "--values", "2", "--json").stdout)
-    assert {row["name"] for row in found["rows"]} == {"one turn", *EVERY_ROUND} - {"fixed-vector-fresh"}
-    assert found["left_out"].keys() == {"fixed-vector-fresh"}
+    outcome = json.loads(run("compare", "--reports", "4", "--values", "2", "--json").stdout)
+    assert {row["name"] for row in outcome["rows"]} == {"one turn", *EVERY_ROUND} - {"fixed-vector-fresh"}
+    assert outcome["left_out"].keys() == {"fixed-vector-fresh"}
 
 
 def test_pages_go_where_links_lead_and_devices_stay_devices(tmp_path: Path) -> None:

@@ -51,29 +51,29 @@ origin = ["https://a.example", "https://b.example"]
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What `serve` was started with, without starting anything."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
 
     def bind(host: str, port: int) -> socket.socket:
-        found.update(host=host, port=port)
+        result.update(host=host, port=port)
         return socket.socket()
 
     def start(store: str, bound: socket.socket, settings: Settings, *, workers: int) -> None:
         bound.close()
-        found.update(store=store, workers=workers)
-        found.update({field.name: getattr(settings, field.name) for field in fields(settings)})
+        result.update(store=store, workers=workers)
+        result.update({field.name: getattr(settings, field.name) for field in fields(settings)})
 
     monkeypatch.setattr(server, "bind", bind)
     monkeypatch.setattr(collector_app, "serve", start)
     monkeypatch.setattr(server, "end_on_signals", lambda: None)
     monkeypatch.setattr(server, "address", lambda bound: "there")
-    return found
+    return result
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    found = tmp_path / "collector.toml"
-    found.write_text(FILE.format(folder=tmp_path))
-    return found
+    result = tmp_path / "collector.toml"
+    result.write_text(FILE.format(folder=tmp_path))
+    return result
 
 
 def test_an_option_a_variable_the_file_and_the_default(served: dict[str, Any], file: Path, tmp_path: Path) -> None:
@@ -185,15 +185,15 @@ STUDY = "study=https://collect.example"
 @pytest.fixture
 def relayed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What `relay` was started with, without starting anything."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
 
     def start(bound: socket.socket, settings: RelaySettings) -> None:
         bound.close()
-        found["settings"] = settings
+        result["settings"] = settings
 
     monkeypatch.setattr(relay_app, "serve_relay", start)
     monkeypatch.setattr(server, "end_on_signals", lambda: None)
-    return found
+    return result
 
 
 relay = functools.partial(run, "relay", "--port", "0")

@@ -37,13 +37,15 @@ def test_a_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
 
 
 def test_every_command_that_writes_a_file_says_so() -> None:
-    found = commands(main)
-    writing = {name: command for name, command in found.items() if any("--force" in p.opts for p in command.params)}
+    result = commands(main)
+    writing = {
+        name: command for name, command in result.items() if any("--force" in p.opts for p in command.params)
+    }
     for name in ("audit", "compare", "demo", "estimate", "export", "plan", "rappor-decode", "simulate"):
         assert name in writing
     for command in writing.values():
         assert any(isinstance(parameter.type, NewFile) for parameter in command.params)
-    for name, command in found.items():
+    for name, command in result.items():
         for parameter in command.params:
             unsafe = type(parameter.type) is click.Path and not parameter.type.exists and parameter.type.file_okay
             if unsafe and parameter.name in ("plot", "html", "out", "export"):

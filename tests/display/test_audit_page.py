@@ -19,8 +19,8 @@ pytestmark = pytest.mark.xdist_group("browser")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium."""
-    with browsers.started() as found:
-        yield found
+    with browsers.started() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     made = {}
     for name, mechanism in mechanisms.items():
-        found = audit(mechanism, reports=4, crowd=50, people=1000)
-        made[name] = audit_page(found, mechanism, name, ["audit", name, "note=</script><b>&"])
+        result = audit(mechanism, reports=4, crowd=50, people=1000)
+        made[name] = audit_page(result, mechanism, name, ["audit", name, "note=</script><b>&"])
     made["compared"] = comparison_page(compare(reports=4, crowd=50, people=1000), ["compare"])
     paths = {}
     for name, text in made.items():

@@ -49,13 +49,13 @@ def verdict(upper: float, lower: float) -> str:
 def test_a_guarantee_says_what_was_verified() -> None:
     loose = Guarantee(eps=8.0, delta=1e-6, values="any", gamma=0.5, tracking_delta=0.25)
     asked = campaign(guarantee=loose)
-    for found, words in (
+    for result, words in (
         (verdict(1e-6, 1e-6), "1e-06 (exact)"),
         (verdict(1e-6, 5e-7), "1e-06 (upper)"),
         (verdict(2e-7, 2e-7), "1e-06 (upper; verified: 2e-07, exact)"),
         ("{}", "1e-06 (upper)"),
     ):
-        first, guess, second, attendance, meaning = guarantee_words(asked, found)
+        first, guess, second, attendance, meaning = guarantee_words(asked, result)
         assert attendance.startswith("People answer every round")
         assert "right with probability at most 99.97 % (upper; 50 % is a coin toss)" in guess
         assert meaning.startswith("This eps is large. Each answer is right with probability ")
@@ -162,22 +162,22 @@ def turns(rounds: int) -> Campaign:
 
 @pytest.mark.parametrize("made", [asked(10), turns(10)], ids=["every round", "turns"])
 def test_the_people_that_are_needed(made: Campaign) -> None:
-    found = campaign_accuracy(made, 1_000_000)
-    assert found.reports == 1_000_000 * made.chance
-    assert found.usable
-    assert "shares of a round are off by at most ±" in accuracy_words(found)
-    assert f"with about {found.reports:,.0f} reports" in spread_words(found)
-    assert found.people_needed is not None
-    assert campaign_accuracy(made, found.people_needed).usable
-    assert not campaign_accuracy(made, found.people_needed - 1).usable
+    result = campaign_accuracy(made, 1_000_000)
+    assert result.reports == 1_000_000 * made.chance
+    assert result.usable
+    assert "shares of a round are off by at most ±" in accuracy_words(result)
+    assert f"with about {result.reports:,.0f} reports" in spread_words(result)
+    assert result.people_needed is not None
+    assert campaign_accuracy(made, result.people_needed).usable
+    assert not campaign_accuracy(made, result.people_needed - 1).usable
 
 
 def test_the_error_of_a_turn_is_that_of_its_plan() -> None:
     planned = plan(people=100_000, encoding=Categories(names=["a", "b", "c", "d"]), rounds=10, eps=1.0)
     made = planned.campaign().campaign(question="Which?", first_round=1_893_456_000, round_seconds=86_400)
-    found = campaign_accuracy(made, 100_000)
-    assert found.error_upper == pytest.approx(planned.one_round.radius_upper)
-    assert found.standard_error == pytest.approx(planned.one_round.standard_error)
+    result = campaign_accuracy(made, 100_000)
+    assert result.error_upper == pytest.approx(planned.one_round.radius_upper)
+    assert result.standard_error == pytest.approx(planned.one_round.standard_error)
 
 
 def test_the_error_of_a_mean_is_said_to_be_that() -> None:
@@ -187,12 +187,12 @@ def test_the_error_of_a_mean_is_said_to_be_that() -> None:
         encoding=IntegerRange(low=0, high=3),
         mechanism=Dealt(OneBitMean(values=4, eps=0.3), 10),
     )
-    found = campaign_accuracy(made, 1_000_000)
-    words = accuracy_words(found)
+    result = campaign_accuracy(made, 1_000_000)
+    words = accuracy_words(result)
     assert "the mean of a round is off by at most ±" in words
     assert "shares" not in words
     gap = math.tanh(0.15)
-    assert found.error_upper == pytest.approx(math.sqrt(math.log(2 / 0.05) / 2 / 1_000_000) / gap, rel=1e-3)
+    assert result.error_upper == pytest.approx(math.sqrt(math.log(2 / 0.05) / 2 / 1_000_000) / gap, rel=1e-3)
 
 
 def test_a_useless_campaign_says_so_first() -> None:
@@ -232,5 +232,5 @@ def test_words_and_shares() -> None:
 
 
 def test_a_printed_error_is_not_below_the_bound() -> None:
-    found = dataclasses.replace(campaign_accuracy(asked(10), 1000), error_upper=0.0681145)
-    assert "±0.06812 (upper" in accuracy_words(found)
+    result = dataclasses.replace(campaign_accuracy(asked(10), 1000), error_upper=0.0681145)
+    assert "±0.06812 (upper" in accuracy_words(result)

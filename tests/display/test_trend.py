@@ -58,10 +58,10 @@ def _axis(trend: NumberTrend) -> str:
 
 
 def test_numbers_beside_each_other_fit_the_terminal() -> None:
-    found = Trends((), (_median(), _median(quantile=0.9), _median(quantile=0.95)), 0.05, "")
-    (wide,) = tables(found, 200)
+    result = Trends((), (_median(), _median(quantile=0.9), _median(quantile=0.95)), 0.05, "")
+    (wide,) = tables(result, 200)
     assert list(wide) == ["round", "reports", "median", "90th percentile", "95th percentile"]
-    first, *_, last = tables(found, 40)
+    first, *_, last = tables(result, 40)
     assert list(first) == ["round", "reports", "median"]
     assert list(last) == ["round", "reports", "95th percentile"]
     assert first["round"] == last["round"] == [str(number) for number in range(1, 7)]

@@ -3,7 +3,7 @@
 A `Question` says what is estimated from sums: all values of an encoding, candidates that people may hold, a table,
 or the looks of a path. Several rounds become one estimate by adding up their sums, or by weighting their estimates
 by their variance. From estimates follow mean and quantiles of numbers, and what ready questions about days of use
-tell (`untrackable.encodings.days_of_use`): who is active, and who comes back.
+tell (`untrackable.encodings.days_of_use`): how many people are active, and how many come back.
 """
 
 import dataclasses

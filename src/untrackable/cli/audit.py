@@ -101,13 +101,13 @@ def audit(
             reports = max(2, min(reports or REPORTS, rounds or REPORTS))
         goal = Budget(reports=reports or REPORTS, delta=delta, people=people)
         examined = resolve(mechanism, parameters, preset, goal)
-        found: Audit | TurnsAudit
+        examination: Audit | TurnsAudit
         if asked is not None and asked.turns is not None:
-            found = audit_turns(examined, asked.turns, people=people, crowd=crowd, delta=delta)
+            examination = audit_turns(examined, asked.turns, people=people, crowd=crowd, delta=delta)
         else:
             reports = held_reports(examined, reports)
             with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
-                found = examine(
+                examination = examine(
                     examined,
                     reports=reports,
                     delta=delta,
@@ -125,11 +125,11 @@ def audit(
         from untrackable.display.page import audit_page
 
         said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
-        said |= {} if isinstance(found, TurnsAudit) else {"rounds": found.rounds}
+        said |= {} if isinstance(examination, TurnsAudit) else {"rounds": examination.rounds}
         again = _command(mechanism, parameters, preset, said, distribution, no_attack)
-        return audit_page(found, examined, mechanism, again)
+        return audit_page(examination, examined, mechanism, again)
 
-    output.give(found, page=page)
+    output.give(examination, page=page)
 
 
 def _steps(mechanism: Any, reports: int, crowd: int, *, attack: bool) -> dict[str, float]:
@@ -210,15 +210,15 @@ def compare(output: ResultOutput, **asked: Any) -> None:
         from untrackable.auditing.comparison import compare as rank
 
         with progress() as show:
-            found = rank(**asked, progress=lambda what, done: show("comparing", done))
+            comparison = rank(**asked, progress=lambda what, done: show("comparing", done))
 
     def page() -> str:
         from untrackable.display.page import comparison_page
 
         names = ("eps", "delta", "values", "reports", "people", "crowd")
-        return comparison_page(found, ["compare", *_typed({name: asked[name] for name in names})])
+        return comparison_page(comparison, ["compare", *_typed({name: asked[name] for name in names})])
 
-    output.give(found, page=page)
+    output.give(comparison, page=page)
 
 
 @click.command("audit-client", cls=PlainCommand)
@@ -267,9 +267,9 @@ def audit_client(
     from untrackable.display.evidence import client_failed
 
     with one_line_errors(), progress() as show, contextlib.redirect_stdout(sys.stderr):
-        found = black_box.audit_client(factory, held, reports=reports, progress=show, **options)
-    output.give(found)
-    if check and (why := client_failed(found)):
+        result = black_box.audit_client(factory, held, reports=reports, progress=show, **options)
+    output.give(result)
+    if check and (why := client_failed(result)):
         raise click.ClickException(f"the check failed: {why}")
 
 
@@ -285,7 +285,7 @@ def _factory(where: str) -> Callable[[Any], Any]:
     sys.path.insert(0, str(Path.cwd()))
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            found: Any = importlib.import_module(name)
+            named: Any = importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise click.ClickException(f"there is no module {error.name} in this folder or installed") from None
     except (Exception, SystemExit) as error:
@@ -293,12 +293,12 @@ def _factory(where: str) -> Callable[[Any], Any]:
     finally:
         sys.path.remove(str(Path.cwd()))
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(named, part):
             raise click.ClickException(f"the module {name} has no {attribute}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise click.ClickException(f"{where} must be callable, but it is of type {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+        named = getattr(named, part)
+    if not callable(named):
+        raise click.ClickException(f"{where} must be callable, but it is of type {type(named).__name__}")
+    return named  # type: ignore[no-any-return]
 
 
 def _column(what: str, help: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -376,13 +376,13 @@ def audit_file(
         options |= {"windows": two, "mechanism": by, "value": held}
         with spark_session(engine, master) as session, progress() as show:
             if session is None:
-                found = file_audit.audit_file(file, progress=show, **options)
+                result = file_audit.audit_file(file, progress=show, **options)
             else:
                 from untrackable.engines.spark import audit_on_spark
 
-                found = audit_on_spark(session, [file], progress=show, **options)
+                result = audit_on_spark(session, [file], progress=show, **options)
     from untrackable.display.evidence import file_failed
 
-    output.give(found)
-    if check and (why := file_failed(found)):
+    output.give(result)
+    if check and (why := file_failed(result)):
         raise click.ClickException(f"the check failed: {why}")

@@ -520,7 +520,7 @@ def check_relay(relay: bool, people: int | None) -> None:
 
 
 def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
-    """The public keys in a file. A campaign needs them just if it relies on a crowd."""
+    """The public keys in a file. A campaign needs them if it relies on a crowd, and only then."""
     from untrackable.errors import CampaignError
     from untrackable.protocol.campaign import Gateway
 

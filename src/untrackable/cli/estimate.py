@@ -100,7 +100,7 @@ def estimate(
         made = None if mechanism is None else mechanism()
         meant = read_encoding(encoding)
         with progress() as show:
-            found = estimate_files(
+            answer = estimate_files(
                 files,
                 mechanism=made,
                 encoding=meant,
@@ -117,15 +117,15 @@ def estimate(
         from untrackable.answers.answer import MEDIAN_AND_95
 
         wanted = sorted({*MEDIAN_AND_95, *quantiles})
-        if quantiles and (found.encoding is None or not found.encoding.ordered):
+        if quantiles and (answer.encoding is None or not answer.encoding.ordered):
             raise ValueError("--quantile is for numbers, and these values are not")
         shown: dict[str, Any] = {"top": top, "quantiles": wanted, "beta": beta, "consistent": consistent}
         if by_round:
-            _give_by_round(found, output, **shown)
+            _give_by_round(answer, output, **shown)
             return
     from untrackable.display.estimate import file_view
 
-    output.give(found, view=file_view(found, fdr=fdr, width=_width(), **shown), top=top)
+    output.give(answer, view=file_view(answer, fdr=fdr, width=_width(), **shown), top=top)
 
 
 def _width() -> int:
@@ -136,14 +136,14 @@ def _width() -> int:
 
 
 def _give_by_round(
-    found: FileAnswer, output: ResultOutput, *, top: int, quantiles: list[float], beta: float, consistent: bool
+    answer: FileAnswer, output: ResultOutput, *, top: int, quantiles: list[float], beta: float, consistent: bool
 ) -> None:
     """Everything of `estimate --by-round`. Of numbers, single values are printed only if --top is given."""
     from untrackable.display.trend import rounds_view, trends_of
 
-    trends = trends_of(found, top=top, quantiles=quantiles, beta=beta)
+    trends = trends_of(answer, top=top, quantiles=quantiles, beta=beta)
     printed = trends._replace(shares=()) if trends.numbers and not was_given("top") else trends
-    view = rounds_view(found, trends, printed, consistent=consistent, width=_width())
+    view = rounds_view(answer, trends, printed, consistent=consistent, width=_width())
     output.give(trends, view=view)
 
 
@@ -227,7 +227,7 @@ def discover(
 
         meant = read_encoding(encoding)
         with progress({} if session is not None else _steps(files, meant, assume_round, beam)) as show:
-            found = discover_files(
+            strings = discover_files(
                 files,
                 encoding=meant,
                 assume_round=assume_round,
@@ -238,7 +238,7 @@ def discover(
                 progress=show,
                 add_up=_adding_up(session),
             )
-    output.give(found)
+    output.give(strings)
 
 
 def _steps(files: tuple[str, ...], encoding: Any, assume_round: int | None, beam: int) -> dict[str, float]:
@@ -307,7 +307,7 @@ def rappor_decode(
         counted = None if from_reports else read_counts(counts, mechanism)
         many = len(listed.names if isinstance(listed, CandidateMap) else listed)
         with progress(decoding_seconds(mechanism, many, counts if counted is None else counted.total)) as show:
-            found = decode(
+            decoded = decode(
                 mechanism,
                 read_reports(counts, mechanism, progress=show) if counted is None else counted,
                 listed,
@@ -316,4 +316,4 @@ def rappor_decode(
                 progress=show,
                 **options,
             )
-    output.give(found, top=_SHOWN)
+    output.give(decoded, top=_SHOWN)

@@ -93,7 +93,7 @@ def simulate(
             made = _resolve(mechanism, parameters, preset, meant, people, rounds)
         held = population(values, made, meant)
         with progress() as show:
-            found = simulate_file(
+            simulated = simulate_file(
                 out,
                 made,
                 held,
@@ -104,8 +104,8 @@ def simulate(
                 seed=seed,
                 progress=show,
             )
-    view = _simulated_view(found, made, meant, turns)
-    output.give(found, view=view)
+    view = _simulated_view(simulated, made, meant, turns)
+    output.give(simulated, view=view)
 
 
 def _rounds(asked: Campaign, given: int | None) -> int:
@@ -134,17 +134,18 @@ def _resolve(
     return resolve(name, parameters, preset, goal)
 
 
-def _simulated_view(found: Simulated, mechanism: Any, encoding: Any, turns: Turns | None) -> View:
+def _simulated_view(simulated: Simulated, mechanism: Any, encoding: Any, turns: Turns | None) -> View:
     """What was written, and the command that reads it."""
     from untrackable.display.view import View, floats, texts
 
-    written = found.written
+    written = simulated.written
     size = written.bytes / max(1, written.reports)
     title = (
-        f"wrote {written.path}: {written.reports:,} reports of {found.people:,} people in {len(written.rounds):,} "
-        f"round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes ({size:.2f} a report)"
+        f"wrote {written.path}: {written.reports:,} reports of {simulated.people:,} people in "
+        f"{len(written.rounds):,} round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes "
+        f"({size:.2f} a report)"
     )
-    most_held = [(_label(encoding, value), share) for value, share in found.most_held]
+    most_held = [(_label(encoding, value), share) for value, share in simulated.most_held]
     held = ", ".join(f"{label} {100 * share:.2f} %" for label, share in most_held)
     command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
     return View(
@@ -162,7 +163,7 @@ def _simulated_view(found: Simulated, mechanism: Any, encoding: Any, turns: Turn
         },
         json=lambda: {
             "path": str(written.path),
-            "people": found.people,
+            "people": simulated.people,
             "rounds": len(written.rounds),
             "reports": written.reports,
             "bytes": written.bytes,
@@ -198,9 +199,9 @@ def paper(output: ResultOutput, seed: int) -> None:
     from untrackable.paper.paper import reproduce
 
     with progress() as show:
-        found = reproduce(seed, show)
-    output.give(found)
-    if any(row.verdict == "differs" and not row.erratum for row in found.rows):
+        reproduction = reproduce(seed, show)
+    output.give(reproduction)
+    if any(row.verdict == "differs" and not row.erratum for row in reproduction.rows):
         raise SystemExit(1)
 
 

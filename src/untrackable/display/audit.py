@@ -51,11 +51,11 @@ DOES_NOT_APPLY = "does not apply"
 """Instead of an eps where a crowd does not hide reports."""
 
 
-def crowd_cell(found: InCrowd) -> str:
+def crowd_cell(privacy: InCrowd) -> str:
     """The eps in the crowd; or that it does not apply, because reports can be linked, or is not known."""
-    if found.eps is not None:
-        return cell(found.eps)
-    return DOES_NOT_APPLY if "linked" in found.why else "not computed"
+    if privacy.eps is not None:
+        return cell(privacy.eps)
+    return DOES_NOT_APPLY if "linked" in privacy.why else "not computed"
 
 
 def both_ends(eps: Bracket) -> str:
@@ -169,7 +169,7 @@ def _excluded(audit: TurnsAudit) -> str:
 
 
 def _several(audit: TurnsAudit) -> Iterable[str]:
-    told = [f"{lower(found)} after {count}" for count, found in audit.several_lower.items()]
+    told = [f"{lower(least)} after {count}" for count, least in audit.several_lower.items()]
     yield (
         "Several campaigns, one after the other, exclude more people each time. The strongest attack found "
         f"recognises a person with probability {', '.join(told)} (lower). An upper bound is claimed for one "
@@ -190,16 +190,16 @@ def _turns_privacy(audit: TurnsAudit) -> Iterable[str]:
         "delta = 0, also if the answer changes (upper)."
     )
     yield (
-        "A device whose storage is wiped in every round draws anew each time: then eps is at most "
+        "A device whose storage is wiped in every round draws again each time: then eps is at most "
         f"{upper(audit.wiped_often_upper)} at delta = {audit.delta:g} (upper). Wiped more often, there is no bound."
     )
-    found = audit.in_crowd
-    if found.eps is None:
-        yield f"A relay that hides who sends which report would not help more: {found.why}."
+    crowd = audit.in_crowd
+    if crowd.eps is None:
+        yield f"A relay that hides who sends which report would not help more: {crowd.why}."
     else:
         yield (
-            f"If a relay hides who sends which of the {found.people:,} reports of a round, they keep the answer "
-            f"private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
+            f"If a relay hides who sends which of the {crowd.people:,} reports of a round, they keep the answer "
+            f"private with eps {both_ends(crowd.eps)} at delta = {crowd.delta:g}."
         )
 
 
@@ -209,7 +209,7 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
     seen = f"Tracking, one turn in {audit.turns.rounds:,} rounds"
     round_heading = f"One round, {audit.reports:,} reports"
     habits = f"the person is there in {100 * OFTEN:g} % of the rounds, everybody else in {100 * SELDOM:g} %"
-    found = [
+    numbers = [
         Line.at_most(
             ever, "eps, delta = 0", audit.eps_upper, f"planned for {audit.turns.wipes} wipes of the storage"
         ),
@@ -231,18 +231,18 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
     ]
     for count, least in audit.several_lower.items():
         what, meaning = f"recognised after {count} campaigns", "strongest attack found; no upper bound is claimed"
-        found.append(Line(seen, what, lower(least), "lower", meaning, lower=least))
+        numbers.append(Line(seen, what, lower(least), "lower", meaning, lower=least))
     what, eps = f"eps in the crowd, delta = {audit.delta:g}", audit.in_crowd.eps
     if eps is None:
-        found.append(Line(round_heading, what, DOES_NOT_APPLY, "", audit.in_crowd.why))
+        numbers.append(Line(round_heading, what, DOES_NOT_APPLY, "", audit.in_crowd.why))
     else:
-        found.append(Line.of(round_heading, what, eps, "if nobody knows who sent which report"))
+        numbers.append(Line.of(round_heading, what, eps, "if nobody knows who sent which report"))
     accuracy = audit.accuracy
     surely = f"{100 * (1 - accuracy.beta):g} %, one value; of those who were active"
-    found.append(Line.at_most(round_heading, "error radius", accuracy.radius, surely))
+    numbers.append(Line.at_most(round_heading, "error radius", accuracy.radius, surely))
     noise = f"of the noise, {accuracy.given}"
-    found.append(Line.exactly(round_heading, "standard error", accuracy.standard_error, noise))
-    return found
+    numbers.append(Line.exactly(round_heading, "standard error", accuracy.standard_error, noise))
+    return numbers
 
 
 _CERTAIN = 0.99
@@ -380,18 +380,20 @@ def _recognition(audit: Audit) -> str:
 
 def _attended(audit: Audit) -> str:
     """How well people are recognised by attendance, if they answer every round."""
-    found, often = audit.attended, f"people answer {all_of(audit.rounds, 'rounds')}"
-    if found.alone.lower < _CERTAIN:
+    attended, often = audit.attended, f"people answer {all_of(audit.rounds, 'rounds')}"
+    if attended.alone.lower < _CERTAIN:
         attack = (
-            "" if found.matched is None else f"; an attack found {number(found.matched.alone.sampled)}, sampled"
+            ""
+            if attended.matched is None
+            else f"; an attack found {number(attended.matched.alone.sampled)}, sampled"
         )
         return (
             f"By the rounds alone, a person is picked out of {audit.crowd:,} with probability at most "
-            f"{upper(found.alone.upper)} (upper{attack}; a guess: {number(1 / audit.crowd)}), if {often} from two "
-            "places."
+            f"{upper(attended.alone.upper)} (upper{attack}; a guess: {number(1 / audit.crowd)}), if {often} "
+            "from two places."
         )
     told = f"the rounds seen at two places are enough to pick a person out of {audit.crowd:,}"
-    matched = found.matched
+    matched = attended.matched
     attack = (
         f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} people (sampled)"
         if matched
@@ -429,15 +431,15 @@ def _privacy(audit: Audit) -> list[str]:
 
 
 def _in_crowd(audit: Audit) -> list[str]:
-    """What a collector learns that does not know who sent which report, because a relay hides it."""
-    found = audit.in_crowd
-    if found is None:
+    """What a collector learns if a relay hides who sent which report."""
+    crowd = audit.in_crowd
+    if crowd is None:
         return []
-    if found.eps is None:
-        return [f"A relay that hides who sends which report would not help more: {found.why}."]
+    if crowd.eps is None:
+        return [f"A relay that hides who sends which report would not help more: {crowd.why}."]
     return [
-        f"If a relay hides who sends which of the reports of {found.people:,} people, the first {audit.rounds:,} "
-        f"rounds keep a value private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
+        f"If a relay hides who sends which of the reports of {crowd.people:,} people, the first {audit.rounds:,} "
+        f"rounds keep a value private with eps {both_ends(crowd.eps)} at delta = {crowd.delta:g}."
     ]
 
 
@@ -474,11 +476,11 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
     if isinstance(audit, TurnsAudit):
         return turns_lines(audit)
     delta = f"{audit.delta:g}"
-    found: list[Line] = []
+    numbers: list[Line] = []
 
     def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
         if bracket is not None:
-            found.append(Line.of(heading, what, bracket, meaning))
+            numbers.append(Line.of(heading, what, bracket, meaning))
 
     def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
         if answer is not None:
@@ -500,7 +502,7 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
     apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
     add(heading, "eps of one report", audit.one_report, "")
     if audit.in_crowd is not None:
-        found.append(_crowd_line(audit, audit.in_crowd))
+        numbers.append(_crowd_line(audit, audit.in_crowd))
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
     apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
@@ -512,38 +514,40 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
         audit.recognised,
         "by the best observer, half against half",
     )
-    found.extend(_attendance(audit))
+    numbers.extend(_attendance(audit))
     heading = f"Detecting a change, {k} reports"
     apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
     apart(heading, "gamma, same client", audit.detection_same, advantage=True)
-    found.extend(_simulated(audit))
-    found.extend(_accuracy(audit))
-    return found
+    numbers.extend(_simulated(audit))
+    numbers.extend(_accuracy(audit))
+    return numbers
 
 
-def _crowd_line(audit: Audit, found: InCrowd) -> Line:
-    heading = f"Privacy in a crowd of {found.people:,} people, {audit.rounds:,} rounds"
-    what = f"eps at delta = {found.delta:g}"
-    if found.eps is None:
-        return Line(heading, what, DOES_NOT_APPLY, "", found.why)
-    return Line.of(heading, what, found.eps, "if nobody knows who sent which report")
+def _crowd_line(audit: Audit, privacy: InCrowd) -> Line:
+    heading = f"Privacy in a crowd of {privacy.people:,} people, {audit.rounds:,} rounds"
+    what = f"eps at delta = {privacy.delta:g}"
+    if privacy.eps is None:
+        return Line(heading, what, DOES_NOT_APPLY, "", privacy.why)
+    return Line.of(heading, what, privacy.eps, "if nobody knows who sent which report")
 
 
 def _attendance(audit: Audit) -> Iterable[Line]:
-    found, crowd = audit.attended, f"{audit.crowd:,}"
+    attended, crowd = audit.attended, f"{audit.crowd:,}"
     heading = f"Attendance, {audit.rounds:,} rounds"
     often = "people who answer every round"
-    yield Line.of(heading, f"recognised among {crowd}, at most", found.alone, f"by attendance alone: {often}")
-    yield Line.of(heading, "advantage", found.advantage, "two places, each half of the time, drawn anew each round")
-    if found.with_reports is not None:
+    yield Line.of(heading, f"recognised among {crowd}, at most", attended.alone, f"by attendance alone: {often}")
+    yield Line.of(
+        heading, "advantage", attended.advantage, "two places, each half of the time, by a coin each round"
+    )
+    if attended.with_reports is not None:
         meaning = "by reports and attendance together"
-        yield Line.of(heading, "recognised, with reports, at most", found.with_reports, meaning)
-    if found.matched is not None:
-        heading = f"Matching {found.matched.people:,} people by attendance, {audit.rounds:,} rounds"
-        limit = f"proved to be at most {upper(found.matched.alone_bound.upper)}"
-        yield Line.measured(heading, "first choice right", found.matched.alone, limit)
-        if found.matched.together is not None:
-            yield Line.measured(heading, "with reports", found.matched.together, "")
+        yield Line.of(heading, "recognised, with reports, at most", attended.with_reports, meaning)
+    if attended.matched is not None:
+        heading = f"Matching {attended.matched.people:,} people by attendance, {audit.rounds:,} rounds"
+        limit = f"proved to be at most {upper(attended.matched.alone_bound.upper)}"
+        yield Line.measured(heading, "first choice right", attended.matched.alone, limit)
+        if attended.matched.together is not None:
+            yield Line.measured(heading, "with reports", attended.matched.together, "")
 
 
 def _simulated(audit: Audit) -> Iterable[Line]:
@@ -573,16 +577,16 @@ def _simulated(audit: Audit) -> Iterable[Line]:
 def _accuracy(audit: Audit) -> Iterable[Line]:
     if audit.accuracy is None:
         return
-    found = audit.accuracy
-    heading = f"Accuracy, {found.people:,} people"
-    surely = f"{100 * (1 - found.beta):g} %, one value"
-    yield Line.at_most(heading, "error radius, one round", found.radius, surely)
-    yield Line.exactly(heading, "standard error, one round", found.standard_error, found.given)
+    accuracy = audit.accuracy
+    heading = f"Accuracy, {accuracy.people:,} people"
+    surely = f"{100 * (1 - accuracy.beta):g} %, one value"
+    yield Line.at_most(heading, "error radius, one round", accuracy.radius, surely)
+    yield Line.exactly(heading, "standard error, one round", accuracy.standard_error, accuracy.given)
     if audit.shift is not None:
         meaning = "people whose value it can feign in one round"
         yield Line.exactly(heading, "one dishonest report", audit.shift, meaning)
     if audit.pools:
-        radius = found.radius / math.sqrt(audit.reports)
+        radius = accuracy.radius / math.sqrt(audit.reports)
         yield Line.at_most(heading, f"error radius, {audit.reports} rounds pooled", radius, "")
 
 
@@ -879,8 +883,8 @@ def rival_words(eps: float) -> str:
 def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:
     """The answer in two sentences, from the attack with the most reports on people with the same value."""
     sentences = []
-    for name, found in (("this campaign", own), ("RAPPOR", rival)):
-        last = max((point for point in found if not point.different), key=lambda point: point.reports)
+    for name, measured in (("this campaign", own), ("RAPPOR", rival)):
+        last = max((point for point in measured if not point.different), key=lambda point: point.reports)
         many = f"{last.reports} report{'s' * (last.reports > 1)} from each of two places"
         limit = "" if last.bound is None else f"; at most {percent(last.bound.upper, 'up')} is possible, upper"
         sentences.append(
@@ -890,14 +894,14 @@ def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:
     return sentences
 
 
-def followed_rows(found: list[Followed]) -> dict[tuple[int, bool], tuple[str, str]]:
+def followed_rows(followed: list[Followed]) -> dict[tuple[int, bool], tuple[str, str]]:
     """What the attack matched (sampled), and what is possible (upper), by reports and whether values differ."""
     return {
         (point.reports, point.different): (
             f"{percent(point.matched.sampled)} ({_range(point)})",
             "" if point.bound is None else f"≤ {percent(point.bound.upper, 'up')}",
         )
-        for point in found
+        for point in followed
     }
 
 
@@ -915,9 +919,9 @@ _ASIDE = 0.09
 """How far lines stand beside each other, so that no interval hides another, in powers of two of the axis."""
 
 
-def following_chart(found: list[Followed]) -> Chart:
+def following_chart(followed: list[Followed]) -> Chart:
     """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
-    names = list(dict.fromkeys(point.name for point in found))
+    names = list(dict.fromkeys(point.name for point in followed))
     looks = {
         (name, different): Series(
             f"{name}, different values" if different else name,
@@ -941,7 +945,7 @@ def following_chart(found: list[Followed]) -> Chart:
             "high": point.matched.upper,
             "bound": None if point.bound is None else point.bound.upper,
         }
-        for point in found
+        for point in followed
     ]
     others = [_APART, _INTERVAL, _GUESS]
     key = Key(list(looks.values()), others, shown=[*names, *(each.name for each in others)])
@@ -951,7 +955,7 @@ def following_chart(found: list[Followed]) -> Chart:
             "x:Q",
             title=_ACROSS,
             scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-            axis=alt.Axis(values=sorted({point.reports for point in found}), format="d"),
+            axis=alt.Axis(values=sorted({point.reports for point in followed}), format="d"),
         ),
         tooltip=[
             alt.Tooltip("line:N"),

@@ -1,4 +1,4 @@
-"""A campaign in plain words: its guarantee, its schedule, whom one trusts, and what each observer may learn."""
+"""A campaign in plain words: its guarantee, schedule and accuracy, the trust it needs, and what each observer may learn."""
 
 import dataclasses
 import math
@@ -98,7 +98,7 @@ TRUST_WORDS = (
     "crowd is there: a collector that leaves people out, or invents them, makes it smaller, and your client cannot "
     "see that."
 )
-"""Whom a person trusts who answers such a campaign."""
+"""The trust that an answer to such a campaign needs."""
 
 
 _LARGE = 4.0
@@ -116,19 +116,19 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
 
 
 def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
-    """How often people answer comes first, then what anybody learns, and whom a person need not trust."""
+    """How often people answer, then what anybody learns, and the trust that is not needed."""
     declared, wipes = campaign.guarantee, 0 if campaign.turns is None else campaign.turns.wipes
     often, recognised = attendance_words(campaign)
     if declared.eps == 0:
         private = ["A report has no content. It says nothing but that somebody answered (eps = 0, exact)."]
     else:
-        found = verified.get("eps")
-        exact = "upper" if found is None else f"upper; verified: {at_most(found['upper'])}, {found['certainty']}"
+        bound = verified.get("eps")
+        exact = "upper" if bound is None else f"upper; verified: {at_most(bound['upper'])}, {bound['certainty']}"
         private = [
             "Everything that a person ever sends changes the odds between any two answers by a factor of at most "
             f"{odds_factor(declared.eps)} (eps = {at_most(declared.eps)}, {exact}), for ever and without exception "
-            "(delta = 0). This holds whatever a person answers, however often the answer changes, and whoever sees "
-            "it: nobody has to be trusted.",
+            "(delta = 0). This holds whatever a person answers, however often the answer changes, and for every "
+            "observer: nobody has to be trusted.",
             _guess_words(declared.eps, 0.0),
         ]
     linked = [] if wipes else ["Reports cannot be linked, because a person sends only one (exact)."]
@@ -165,17 +165,17 @@ def _every_round_words(campaign: Campaign, verified: dict[str, Any]) -> list[str
             "People with different answers are hidden from each other only as far as the odds above say."
         )
     else:
-        found = verified.get("tracking_delta")
+        bound = verified.get("tracking_delta")
         sentences.append(
             "Linking reports is limited: they change the odds between one person and two people with the same "
             f"answer by a factor of at most {odds_factor(declared.gamma)} "
-            f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
+            f"{_at('gamma', declared.gamma, declared.tracking_delta, bound)}."
         )
     return sentences + attendance_words(campaign)
 
 
 def wipes_words(wipes: int) -> str:
-    """What it means that stored data is deleted, as browsers do, so that a person's client begins anew."""
+    """What it means that stored data is deleted, as browsers do, so that a person's client starts again."""
     if wipes == 0:
         return (
             "This holds as long as the client's stored data is not deleted. A client that forgets may answer "
@@ -275,8 +275,8 @@ def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | Non
         return f"({name} = {at_most(exponent)}, upper)"
     certainty, declared = "upper", at_most(delta, 4)
     if verified is not None and verified["certainty"] == "exact":
-        found = f"{verified['upper']:.4g}"
-        certainty = "exact" if found == declared else f"upper; verified: {found}, exact"
+        bound = f"{verified['upper']:.4g}"
+        certainty = "exact" if bound == declared else f"upper; verified: {bound}, exact"
     return f"({name} = {at_most(exponent)}), except with probability {declared} ({certainty})"
 
 
@@ -454,37 +454,37 @@ def _people_needed(campaign: Campaign, law: ErrorLaw, goals: Goals) -> int | Non
         return None
 
 
-def spread_words(found: CampaignAccuracy) -> str:
+def spread_words(accuracy: CampaignAccuracy) -> str:
     """The standard error in a sentence; nothing for strings."""
-    if found.predicted:
+    if accuracy.predicted:
         return ""
-    of = "the mean" if found.of_mean else f"an answer that {100 * found.share:g} % give"
+    of = "the mean" if accuracy.of_mean else f"an answer that {100 * accuracy.share:g} % give"
     return (
-        f"the standard error of a round is {found.standard_error:.2g} for {of} ({found.certainty}; by noise and "
-        f"sample, with about {found.reports:,.0f} reports)"
+        f"the standard error of a round is {accuracy.standard_error:.2g} for {of} ({accuracy.certainty}; by noise "
+        f"and sample, with about {accuracy.reports:,.0f} reports)"
     )
 
 
-def accuracy_words(found: CampaignAccuracy) -> str:
+def accuracy_words(accuracy: CampaignAccuracy) -> str:
     """The error in a sentence."""
-    people = f"with {found.people:,} {'people' if found.people > 1 else 'person'}"
-    error = "cannot be told" if found.error_upper > 1 else f"are off by at most ±{upper(found.error_upper)}"
-    if found.predicted:
-        told = f"{people}, strings of a share above {number(found.error_upper)} are found in a round (predicted)"
-    elif found.of_mean:
+    people = f"with {accuracy.people:,} {'people' if accuracy.people > 1 else 'person'}"
+    error = "cannot be told" if accuracy.error_upper > 1 else f"are off by at most ±{upper(accuracy.error_upper)}"
+    if accuracy.predicted:
+        told = f"{people}, strings of a share above {number(accuracy.error_upper)} are found in a round (predicted)"
+    elif accuracy.of_mean:
         told = (
-            f"{people}, the mean of a round is off by at most ±{upper(found.error_upper)} of the range of numbers "
-            f"(upper; except with probability {found.beta:g})"
+            f"{people}, the mean of a round is off by at most ±{upper(accuracy.error_upper)} of the range of "
+            f"numbers (upper; except with probability {accuracy.beta:g})"
         )
     else:
         told = (
-            f"{people}, shares of a round {error} (upper; for answers that at most {100 * found.share:g} % give, "
-            f"all at once, except with probability {found.beta:g})"
+            f"{people}, shares of a round {error} (upper; for answers that at most {100 * accuracy.share:g} % "
+            f"give, all at once, except with probability {accuracy.beta:g})"
         )
-    if found.usable:
+    if accuracy.usable:
         return told
-    needed = "no number of people is enough" if found.people_needed is None else counted(found.people_needed)
-    more = needed if found.people_needed is None else f"±{USABLE_ERROR:g} takes {needed} people"
+    needed = "no number of people is enough" if accuracy.people_needed is None else counted(accuracy.people_needed)
+    more = needed if accuracy.people_needed is None else f"±{USABLE_ERROR:g} takes {needed} people"
     return f"NOT USABLE for one round: {told}; {more}, or several rounds pooled"
 
 

@@ -232,7 +232,7 @@ class Box(NamedTuple):
 
 
 class Label(NamedTuple):
-    """Names beside a mark: which, of which mark, and where from there in pixels."""
+    """Names beside the mark of a row, and their place: how they are aligned, and pixels from the mark."""
 
     names: str
     row: dict[str, Any]

@@ -426,14 +426,14 @@ SET_COLUMNS = (
 )
 
 
-def set_title(found: QuestionSet) -> str:
+def set_title(together: QuestionSet) -> str:
     """What it is, in one line."""
-    return f"{len(found.parts)} questions in one campaign, with one turn for all of them"
+    return f"{len(together.parts)} questions in one campaign, with one turn for all of them"
 
 
-def set_sentences(found: QuestionSet) -> list[str]:
+def set_sentences(together: QuestionSet) -> list[str]:
     """The plan in words. Errors are those of the question that is known least well."""
-    return [f"{set_title(found)}.", *verdict(found.plan)]
+    return [f"{set_title(together)}.", *verdict(together.plan)]
 
 
 def set_cells(part: Part) -> tuple[str, ...]:
@@ -449,9 +449,9 @@ def set_cells(part: Part) -> tuple[str, ...]:
     )
 
 
-def set_caption(found: QuestionSet) -> str:
+def set_caption(together: QuestionSet) -> str:
     """What the columns mean."""
-    beta = found.plan.solved.beta
+    beta = together.plan.solved.beta
     certainly = f"all answers of a question at once, except with probability {beta:g}"
     return f"In points (hundredths), at most (upper); errors: {certainly}"
 
@@ -502,21 +502,21 @@ def _json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _set_json(found: QuestionSet) -> dict[str, Any]:
+def _set_json(together: QuestionSet) -> dict[str, Any]:
     """The plan of several questions as JSON."""
     parts = {
         part.name: {
             "encoding": part.encoding.to_json(),
             **{name: as_dict(getattr(part, name)) for name in ("figure", "one_round", "quarter", "all_rounds")},
         }
-        for part in found.parts
+        for part in together.parts
     }
-    return {**_json(found.plan), "questions": parts}
+    return {**_json(together.plan), "questions": parts}
 
 
 def _goals(goals: Goals) -> dict[str, Any]:
-    found = {f.name: as_dict(getattr(goals, f.name)) for f in dataclasses.fields(goals) if f.name != "encoding"}
-    return {**found, "encoding": None if goals.encoding is None else goals.encoding.to_json()}
+    fields = {f.name: as_dict(getattr(goals, f.name)) for f in dataclasses.fields(goals) if f.name != "encoding"}
+    return {**fields, "encoding": None if goals.encoding is None else goals.encoding.to_json()}
 
 
 _DRAWN = 25

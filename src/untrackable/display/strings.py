@@ -37,8 +37,8 @@ def verdict(decoded: Decoded) -> list[str]:
         if decoded.correction == "fdr"
         else f"The probability that any of them is false is at most {decoded.alpha:g} (Bonferroni, approximate)."
     )
-    found = f"{len(decoded.found):,} of {decoded.listed:,} candidates were found in {decoded.reports:,} reports."
-    sentences = [f"{found} {false}"]
+    count = f"{len(decoded.found):,} of {decoded.listed:,} candidates were found in {decoded.reports:,} reports."
+    sentences = [f"{count} {false}"]
     if decoded.found:
         sentences.append(
             f"{decoded.allocated:.1%} ± {decoded.allocated_error:.1%} of the people hold a string that was found "

@@ -175,11 +175,11 @@ def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: flo
     )
 
 
-def tables(found: Trends, width: int) -> list[dict[str, list[str]]]:
+def tables(trends: Trends, width: int) -> list[dict[str, list[str]]]:
     """People, mean and quantiles with a row for each round, as many beside each other as fit, then the shares."""
-    shares = [_share_table(found.shares)] if found.shares else []
-    people = [] if found.people is None else _number_tables([found.people], "", width)
-    return [*people, *_number_tables(found.numbers, found.unit, width), *shares]
+    shares = [_share_table(trends.shares)] if trends.shares else []
+    people = [] if trends.people is None else _number_tables([trends.people], "", width)
+    return [*people, *_number_tables(trends.numbers, trends.unit, width), *shares]
 
 
 def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list[dict[str, list[str]]]:
@@ -228,44 +228,46 @@ def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
     return cells
 
 
-def sentences(found: Trends) -> list[str]:
-    """What changed, and of which trends no change is certain."""
-    said = [change_sentence(trend, change, unit) for trend, unit in found.units() for change in trend.changes]
-    return [*said, *filter(None, [unchanged_sentence(found.units())])]
+def sentences(trends: Trends) -> list[str]:
+    """What changed, and the trends without a certain change."""
+    said = [change_sentence(trend, change, unit) for trend, unit in trends.units() for change in trend.changes]
+    return [*said, *filter(None, [unchanged_sentence(trends.units())])]
 
 
-def notes(found: Trends) -> list[str]:
+def notes(trends: Trends) -> list[str]:
     """What bands and changes promise."""
-    first, several = (found.units()[-1][0]), len(found.shares) > 1
-    beyond = ["shares are cut off at 0 and 100 %"] * bool(found.shares)
-    beyond += ["a mean may be out of range"] * bool(found.numbers)
+    first, several = (trends.units()[-1][0]), len(trends.shares) > 1
+    beyond = ["shares are cut off at 0 and 100 %"] * bool(trends.shares)
+    beyond += ["a mean may be out of range"] * bool(trends.numbers)
     said = [
-        "; ".join(["estimate: unbiased", *beyond, *["behind it, its band"] * bool(found.numbers or found.people)]),
-        band_note(found.beta, len(first.rounds), all_values=several),
+        "; ".join(
+            ["estimate: unbiased", *beyond, *["behind it, its band"] * bool(trends.numbers or trends.people)]
+        ),
+        band_note(trends.beta, len(first.rounds), all_values=several),
         change_note(first, all_values=several),
     ]
     if len(first.rounds) > _MOST_ROUNDS:
         said.insert(
             0, f"the last {_MOST_ROUNDS} of {len(first.rounds):,} rounds; --json and --plot have all of them"
         )
-    if found.people is not None:
+    if trends.people is not None:
         said.append(
             f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands "
             "and changes hold together as well; shares and numbers of a round are of those who were active in it"
         )
-    if any(np.isnan(trend.estimates).any() for trend in found.shares):
+    if any(np.isnan(trend.estimates).any() for trend in trends.shares):
         said.append(NOT_TOLD)
-    if found.shares:
-        said += order_notes([], others=found.others)
-    if found.numbers and not found.shares:
+    if trends.shares:
+        said += order_notes([], others=trends.others)
+    if trends.numbers and not trends.shares:
         said.append("the shares of single values are in --json, --plot and --export, and shown with --top")
-    if found.numbers:
-        names = ", ".join(trend_name(trend) for trend in found.numbers)
+    if trends.numbers:
+        names = ", ".join(trend_name(trend) for trend in trends.numbers)
         said.append(
             f"{names}: these hold together as well; bands cover every position within buckets, and estimates and "
             "changes take numbers as the middle of their buckets"
         )
-        if any(np.isnan(trend.estimates).any() for trend in found.numbers):
+        if any(np.isnan(trend.estimates).any() for trend in trends.numbers):
             said.append(
                 f"{CANNOT_TELL}: the band of that round leaves out less than a tenth of what is possible, or it is "
                 "not certain that anybody holds the quantile"
@@ -273,7 +275,7 @@ def notes(found: Trends) -> list[str]:
     return said
 
 
-def rounds_view(answer: FileAnswer, found: Trends, printed: Trends, *, consistent: bool, width: int) -> View:
+def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool, width: int) -> View:
     """All trends of the reports in files, and as text those that are `printed`, in tables that fit the width.
 
     Files have all values of all rounds, and if they are numbers, the mean and quantiles of each round. The
@@ -281,14 +283,14 @@ def rounds_view(answer: FileAnswer, found: Trends, printed: Trends, *, consisten
     """
 
     def data() -> Columns:
-        share = found.beta / len(answer.rounds)
+        share = trends.beta / len(answer.rounds)
         each = {number: answer.labelled(replace(one, beta=share)) for number, one in answer.rounds.items()}
         people = [
             (one.frequencies.size, active_people([one.n], answer.question.turns, share))
             for one in answer.rounds.values()
         ]
         values = columns_by_round(each, consistent=consistent)
-        return {**values, **_number_columns(each, found.numbers), **people_columns(people)}
+        return {**values, **_number_columns(each, trends.numbers), **people_columns(people)}
 
     reports = sum(one.n for one in answer.rounds.values())
     return View(
@@ -297,23 +299,23 @@ def rounds_view(answer: FileAnswer, found: Trends, printed: Trends, *, consisten
         tables=[text_table(cells) for cells in tables(printed, width)],
         data=data,
         notes=notes(printed),
-        about={"reports": reports, "beta": found.beta, "intervals": "upper"},
-        json=lambda: as_dict(answer, found),
+        about={"reports": reports, "beta": trends.beta, "intervals": "upper"},
+        json=lambda: as_dict(answer, trends),
     )
 
 
-def as_dict(answer: FileAnswer, found: Trends) -> dict[str, Any]:
+def as_dict(answer: FileAnswer, trends: Trends) -> dict[str, Any]:
     """All trends for JSON."""
     about = estimate_dict(answer, top=1)
     return {
         **{name: about[name] for name in ("mechanism", "encoding", "files", "reports")},
-        "beta": found.beta,
+        "beta": trends.beta,
         "bands": "upper, all rounds together",
         "changes": "upper, all together",
-        **({} if found.people is None else {"people": _trend_dict(found.people)}),
-        "shares": [_trend_dict(trend) for trend in found.shares],
-        "unit": found.unit,
-        "numbers": [_trend_dict(trend) for trend in found.numbers],
+        **({} if trends.people is None else {"people": _trend_dict(trends.people)}),
+        "shares": [_trend_dict(trend) for trend in trends.shares],
+        "unit": trends.unit,
+        "numbers": [_trend_dict(trend) for trend in trends.numbers],
     }
 
 

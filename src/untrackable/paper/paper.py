@@ -635,21 +635,23 @@ def confidence_rows() -> Iterator[PaperStatement]:
 
 
 @make_view.register
-def _(found: Reproduction) -> View:
+def _(reproduction: Reproduction) -> View:
     """All numbers of the paper beside ours, and below them the percentiles point by point."""
-    by_statement = {row.statement: row for row in found.rows}
-    percentiles = {row.statement for row in found.rows if row.section.endswith("τ") and " for " in row.statement}
+    by_statement = {row.statement: row for row in reproduction.rows}
+    percentiles = {
+        row.statement for row in reproduction.rows if row.section.endswith("τ") and " for " in row.statement
+    }
     statements = Table(
         ("section", "statement", "published", "ours", "is", "verdict"),
         [
             (row.section, row.statement, row.published, row.ours, row.kind, _verdict(row))
-            for row in found.rows
+            for row in reproduction.rows
             if row.statement not in percentiles
         ],
         grouped=True,
     )
     rows = []
-    for point in found.points:
+    for point in reproduction.points:
         name = "median" if point.level == 0.5 else "90th percentile"
         cells = (
             str(point.reports),
@@ -670,17 +672,17 @@ def _(found: Reproduction) -> View:
         wide=range(7),
         wide_from=78,
     )
-    differing = sum(row.verdict == "differs" for row in found.rows)
-    title = f"{len(found.rows) - differing} pass, {differing} differ"
-    names = [field.name for field in dataclasses.fields(found.rows[0])]
+    differing = sum(row.verdict == "differs" for row in reproduction.rows)
+    title = f"{len(reproduction.rows) - differing} pass, {differing} differ"
+    names = [field.name for field in dataclasses.fields(reproduction.rows[0])]
     return View(
         title=title,
         sentences=[f"{title}; each difference is explained in docs/errata.md under its number."],
         tables=[statements, points],
-        data=lambda: {name: [getattr(row, name) for row in found.rows] for name in names},
+        data=lambda: {name: [getattr(row, name) for row in reproduction.rows] for name in names},
         json=lambda: {
-            "rows": [dataclasses.asdict(row) for row in found.rows],
-            "percentiles": [dataclasses.asdict(point) for point in found.points],
+            "rows": [dataclasses.asdict(row) for row in reproduction.rows],
+            "percentiles": [dataclasses.asdict(point) for point in reproduction.points],
         },
     )
 
@@ -705,10 +707,10 @@ _CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
 
 
 @make_charts.register
-def _(found: Reproduction, top: int) -> list[Chart]:
+def _(reproduction: Reproduction, top: int) -> list[Chart]:
     """Both figures: the worst case over splits, and two percentiles of τ."""
-    tail = _percentile(found.points, 0.9, "90th percentile")
-    return [_worst_case(), _percentile(found.points, 0.5, "median"), tail]
+    tail = _percentile(reproduction.points, 0.9, "90th percentile")
+    return [_worst_case(), _percentile(reproduction.points, 0.5, "median"), tail]
 
 
 def _worst_case() -> Chart:

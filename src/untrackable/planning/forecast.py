@@ -68,9 +68,9 @@ _BETWEEN = 17
 _SETTLED = 4
 """Steps after which the share from which on strings are found no longer changes."""
 _MANY = 1e12
-"""Reports of which one more or less does not matter."""
+"""A number of reports so large that one more does not matter."""
 _VERY_MANY = 1e300
-"""People of whom any sample is a small part."""
+"""A number of people of which any sample is a small part."""
 _BELOW = 2.5
 """Standard deviations below the mean that more than 99 of 100 rounds have, where there are very many people."""
 _TRIED = 129

@@ -376,7 +376,7 @@ def _solved_eps(goals: Goals, wanted: float) -> tuple[Goals, str]:
     try:
         eps = eps_needed(goals, wanted)
     except ValueError:
-        return largest, f"No eps is enough: who answers by chance alone makes an error of more than ±{wanted:g}."
+        return largest, f"No eps is enough: the random choice of who answers makes an error above ±{wanted:g}."
     if eps <= goals.largest_eps:
         return goals.replace(eps=eps), ""
     return (
