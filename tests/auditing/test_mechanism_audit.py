@@ -15,9 +15,9 @@ from untrackable.auditing.audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
 from untrackable.display import comparison as shown_comparison
-from untrackable.display.audit import lines, verdict
+from untrackable.display.audit import audit_page, lines, verdict
+from untrackable.display.comparison import comparison_page
 from untrackable.display.numbers import as_dict, shown
-from untrackable.display.page import audit_page, comparison_page
 from untrackable.settings.catalogue import CATALOGUE, EVERY_ROUND
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.strict_json import finite

@@ -10,7 +10,8 @@ from tests import browsers
 from tests.browser.page_checks import serious_violations
 from tests.display.chart_checks import chart_faults, opened
 from untrackable import Deck, Rappor, audit, compare
-from untrackable.display.page import audit_page, comparison_page
+from untrackable.display.audit import audit_page
+from untrackable.display.comparison import comparison_page
 from untrackable.mechanisms import Unary
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -9,7 +9,7 @@ from tests.browser.page_checks import serious_violations
 from tests.display.chart_checks import chart_faults, opened
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import plan, plan_together
-from untrackable.display.page import plan_page
+from untrackable.display.plan import plan_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 

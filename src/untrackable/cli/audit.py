@@ -122,7 +122,7 @@ def audit(
 
     def page() -> str:
         from untrackable.auditing.audit import TurnsAudit
-        from untrackable.display.page import audit_page
+        from untrackable.display.audit import audit_page
 
         said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
         said |= {} if isinstance(examination, TurnsAudit) else {"rounds": examination.rounds}
@@ -213,7 +213,7 @@ def compare(output: ResultOutput, **asked: Any) -> None:
             comparison = rank(**asked, progress=lambda what, done: show("comparing", done))
 
     def page() -> str:
-        from untrackable.display.page import comparison_page
+        from untrackable.display.comparison import comparison_page
 
         names = ("eps", "delta", "values", "reports", "people", "crowd")
         return comparison_page(comparison, ["compare", *_typed({name: asked[name] for name in names})])

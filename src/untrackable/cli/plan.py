@@ -173,7 +173,7 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
 
 
 def _page(result: Plan | QuestionSet, again: list[str], view: View) -> str:
-    from untrackable.display.page import plan_page
+    from untrackable.display.plan import plan_page
 
     return plan_page(result, again, view)
 

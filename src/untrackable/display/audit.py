@@ -4,13 +4,15 @@ A campaign in which each person has one turn is audited by theory alone, and has
 says whether a campaign could be used to follow somebody, beside RAPPOR at the same privacy.
 """
 
+import contextlib
+import inspect
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from untrackable.auditing.attacks import PEOPLE, Followed
+from untrackable.auditing.attacks import followed_beside
 from untrackable.auditing.audit import FEWER, OFTEN, SELDOM, Apart, Audit, InCrowd, TurnsAudit
-from untrackable.brackets import Bracket, at_most
+from untrackable.brackets import Bracket
 from untrackable.display.campaign import share
 from untrackable.display.charts import (
     AMBER,
@@ -19,7 +21,6 @@ from untrackable.display.charts import (
     HEIGHT,
     NEUTRAL,
     RED,
-    WHISKER,
     Key,
     NamedBars,
     Series,
@@ -39,11 +40,12 @@ from untrackable.display.numbers import (
     lower,
     number,
     percent,
-    range_words,
     said,
     shown,
     upper,
 )
+from untrackable.display.observer import following_chart
+from untrackable.display.page import result_page
 from untrackable.display.view import Chart, Columns, Table, View, floats, make_charts, make_view, texts
 from untrackable.theory.accuracy import Matched
 
@@ -209,25 +211,23 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
     seen = f"Tracking, one turn in {audit.turns.rounds:,} rounds"
     round_heading = f"One round, {audit.reports:,} reports"
     habits = f"the person is there in {100 * OFTEN:g} % of the rounds, everybody else in {100 * SELDOM:g} %"
+    private = {
+        "eps, delta = 0": (audit.eps_upper, f"planned for {audit.turns.wipes} wipes of the storage"),
+        "eps of one report": (audit.eps_report_upper, "largest log-likelihood ratio; holds always"),
+        f"eps at delta = {audit.delta:g}": (audit.wiped_often_upper, "storage wiped in every round"),
+    }
+    recognised = {
+        f"recognised among {crowd}": (audit.recognised_upper, "however people move"),
+        "right matches, everybody at once": (2.0, "expected number, of all people"),
+        "recognised, known habits": (audit.habits_upper, habits),
+        "recognised, known whereabouts": (audit.whereabouts_upper, f"one in {FEWER} could be there"),
+        "recognised, known answer": (audit.answer_upper, "by a reader of the reports"),
+    }
     numbers = [
-        Line.at_most(
-            ever, "eps, delta = 0", audit.eps_upper, f"planned for {audit.turns.wipes} wipes of the storage"
-        ),
-        Line.at_most(
-            ever, "eps of one report", audit.eps_report_upper, "largest log-likelihood ratio; holds always"
-        ),
-        Line.at_most(
-            ever, f"eps at delta = {audit.delta:g}", audit.wiped_often_upper, "storage wiped in every round"
-        ),
+        *(Line.at_most(ever, what, *told) for what, told in private.items()),
         Line.exactly(seen, "advantage by reports", 0.0, "there are no two reports of a person"),
         Line.of(seen, "advantage by exclusion", audit.exclusion, "it excludes people and does not find them"),
-        Line.at_most(seen, f"recognised among {crowd}", audit.recognised_upper, "however people move"),
-        Line.at_most(seen, "right matches, everybody at once", 2.0, "expected number, of all people"),
-        Line.at_most(seen, "recognised, known habits", audit.habits_upper, habits),
-        Line.at_most(
-            seen, "recognised, known whereabouts", audit.whereabouts_upper, f"one in {FEWER} could be there"
-        ),
-        Line.at_most(seen, "recognised, known answer", audit.answer_upper, "by a reader of the reports"),
+        *(Line.at_most(seen, what, *told) for what, told in recognised.items()),
     ]
     for count, least in audit.several_lower.items():
         what, meaning = f"recognised after {count} campaigns", "strongest attack found; no upper bound is claimed"
@@ -259,13 +259,6 @@ CAPTIONS = {
         "Picked out by attendance alone",
         "The same without reading any report, if people answer every round: by the rounds that they answer from "
         "each place. Nobody answers one round from two places, so one person and two leave different traces.",
-    ),
-    "following": (
-        "Who is followed",
-        "An observer without names matches reports from one place with reports from another, as reports grow. "
-        "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
-        "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
-        "line is a guess. Shares are sampled, with their intervals.",
     ),
     "gammas": (
         "Worst case by number of reports",
@@ -863,117 +856,6 @@ def _roc(audit: Audit) -> Any:
     return _lines(rows, "two people taken for one", "one person recognised", scale=scale)
 
 
-_TINY = 1e-4
-FOLLOWING_CAPTION = (
-    f"An observer without names tries to match {PEOPLE} people seen at one place with the same people seen at "
-    "another. Lines: people who hold the same value. Dashed: people with different values. The dotted line is a "
-    "guess. Shares are sampled, with their 95 % intervals."
-)
-
-
-def rival_words(eps: float) -> str:
-    """What RAPPOR is, and that it is compared at the same privacy."""
-    return (
-        "RAPPOR is a widely known way to collect such answers. Here it has the same everlasting privacy "
-        f"(eps = {at_most(eps)}): all reports that a person ever sends tell as little about the answer. The "
-        "difference is what they tell about who sent them."
-    )
-
-
-def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:
-    """The answer in two sentences, from the attack with the most reports on people with the same value."""
-    sentences = []
-    for name, measured in (("this campaign", own), ("RAPPOR", rival)):
-        last = max((point for point in measured if not point.different), key=lambda point: point.reports)
-        many = f"{last.reports} report{'s' * (last.reports > 1)} from each of two places"
-        limit = "" if last.bound is None else f"; at most {percent(last.bound.upper, 'up')} is possible, upper"
-        sentences.append(
-            f"With {name}, an attack that has {many} matches {percent(last.matched.sampled)} of {PEOPLE} people "
-            f"who hold the same value (sampled{limit}; a guess: {percent(1 / PEOPLE)})."
-        )
-    return sentences
-
-
-def followed_rows(followed: list[Followed]) -> dict[tuple[int, bool], tuple[str, str]]:
-    """What the attack matched (sampled), and what is possible (upper), by reports and whether values differ."""
-    return {
-        (point.reports, point.different): (
-            f"{percent(point.matched.sampled)} ({_range(point)})",
-            "" if point.bound is None else f"≤ {percent(point.bound.upper, 'up')}",
-        )
-        for point in followed
-    }
-
-
-def _range(point: Followed) -> str:
-    """The interval of a sampled share. A lower end that is next to nothing is 0."""
-    lower = 0.0 if point.matched.lower < _TINY else point.matched.lower
-    return range_words(lower, point.matched.upper)
-
-
-_ACROSS = "reports from each of two places"
-_UP = f"matched among {PEOPLE} (sampled)"
-_APART = Series("people with different values", NEUTRAL, (5, 4))
-_GUESS, _INTERVAL = Series("a guess", NEUTRAL, (2, 3)), Series("95 % interval", NEUTRAL, mark=WHISKER)
-_ASIDE = 0.09
-"""How far lines stand beside each other, so that no interval hides another, in powers of two of the axis."""
-
-
-def following_chart(followed: list[Followed]) -> Chart:
-    """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
-    names = list(dict.fromkeys(point.name for point in followed))
-    looks = {
-        (name, different): Series(
-            f"{name}, different values" if different else name,
-            COLOURS[i % len(COLOURS)],
-            (5, 4) if different else (1, 0),
-            "square" if different else "circle",
-            40,
-        )
-        for i, name in enumerate(names)
-        for different in (False, True)
-    }
-    places = {of: 2 ** (_ASIDE * (i - (len(looks) - 1) / 2)) for i, of in enumerate(looks)}
-    values = [
-        {
-            "line": looks[point.name, point.different].name,
-            "x": point.reports * places[point.name, point.different],
-            "reports": point.reports,
-            "y": max(point.matched.sampled, 0.5 / PEOPLE),
-            "share": point.matched.sampled,
-            "low": max(point.matched.lower, 0.5 / PEOPLE),
-            "high": point.matched.upper,
-            "bound": None if point.bound is None else point.bound.upper,
-        }
-        for point in followed
-    ]
-    others = [_APART, _INTERVAL, _GUESS]
-    key = Key(list(looks.values()), others, shown=[*names, *(each.name for each in others)])
-    up = alt.Scale(type="log", domain=[0.5 / PEOPLE, 1.0], nice=False)
-    base = points(values).encode(
-        x=alt.X(
-            "x:Q",
-            title=_ACROSS,
-            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-            axis=alt.Axis(values=sorted({point.reports for point in followed}), format="d"),
-        ),
-        tooltip=[
-            alt.Tooltip("line:N"),
-            alt.Tooltip("reports:Q", title=_ACROSS),
-            alt.Tooltip("share:Q", title="matched (sampled)", format=".3~g"),
-            alt.Tooltip("bound:Q", title="at most (upper)", format=".3~g"),
-        ],
-    )
-    share = alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g"))
-    reach = key.coloured(base.mark_rule(strokeWidth=1.5, opacity=0.6)).encode(
-        y=alt.Y("low:Q", scale=up), y2="high:Q"
-    )
-    rule = key.rule(_GUESS.name, 1 / PEOPLE)
-    drawing = alt.layer(reach, *key.lines(base.encode(y=share)), rule, key.legend).properties(height=280)
-    title, caption = CAPTIONS["following"]
-    return Chart(name="following", title=title, caption=caption, drawing=drawing, detailed=True)
-
-
 @make_charts.register
 def _(audit: TurnsAudit, top: int) -> list[Chart]:
     """Bars of recognition: the bounds for one campaign, and below them the strongest attack on several."""
@@ -1001,3 +883,30 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
         .told([*bounds, *attacks], "length")
         .chart("turns", title)
     ]
+
+
+def audit_page(audit: Audit | TurnsAudit, mechanism: Any, name: str, command: list[str]) -> str:
+    """The page of the audit of a mechanism by that name; `command` makes it again."""
+    charts = list(make_charts(audit, 0))
+    if isinstance(audit, Audit) and audit.linked_apart is not None:
+        with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
+            charts.append(following_chart(followed_beside(name, mechanism)))
+    return result_page(
+        make_view(audit),
+        charts,
+        command,
+        title=f"{name}: can its reports be followed?",
+        formulas=FORMULAS,
+        how=_how(mechanism),
+        source=audit.published,
+        parameters=audit.mechanism,
+    )
+
+
+def _how(mechanism: object) -> str:
+    """What the mechanism's own docstrings say about it and about tracking."""
+    method = getattr(type(mechanism), "_trackings", None) or getattr(type(mechanism), "tracking", None)
+    base = getattr(mechanism, "base", None)
+    about = base if base is not None and not callable(base) else None
+    parts = (inspect.getdoc(type(mechanism)), inspect.getdoc(type(about)) if about else "", inspect.getdoc(method))
+    return " ".join(part.replace("`", "") for part in parts if part)

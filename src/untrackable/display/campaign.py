@@ -1,4 +1,4 @@
-"""A campaign in plain words: its guarantee, schedule and accuracy, the trust it needs, and what each observer may learn."""
+"""A campaign in plain words: its guarantee, schedule and accuracy, the trust it needs, and what observers learn."""
 
 import dataclasses
 import math

@@ -410,7 +410,7 @@ def pictured(charts: Sequence[Chart]) -> Any:
 
 
 @cache
-def _converter() -> Any:
+def converter() -> Any:
     """What draws a chart, loaded for the first picture."""
     with extra("plots"):
         import vl_convert
@@ -442,7 +442,7 @@ class Picture:
 
     def _repr_svg_(self) -> str:
         """The picture in a notebook."""
-        svg: str = _converter().vegalite_to_svg(self.chart.to_dict())
+        svg: str = converter().vegalite_to_svg(self.chart.to_dict())
         start, inside = svg.split(">", 1)
         return f'{start} role="img"><title>{escape(self.words)}</title>{inside}'
 
@@ -456,8 +456,8 @@ class Picture:
         if ending == ".svg":
             return svg.encode()
         if ending == ".pdf":
-            return bytes(_converter().svg_to_pdf(svg))
-        return _with_words(_converter().svg_to_png(svg, scale=_PIXELS), self.words)
+            return bytes(converter().svg_to_pdf(svg))
+        return _with_words(converter().svg_to_png(svg, scale=_PIXELS), self.words)
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the picture, whole or not at all. A file that exists is replaced only with `force`."""

@@ -12,10 +12,11 @@ from untrackable.auditing.comparison import (
     ComparedMechanism,
     Comparison,
 )
-from untrackable.display.audit import crowd_cell
+from untrackable.display.audit import FORMULAS, crowd_cell
 from untrackable.display.campaign import share
 from untrackable.display.charts import COLOURS, Key, Series, alt, few_ticks, points
 from untrackable.display.numbers import as_dict, cell, number, said, upper
+from untrackable.display.page import result_page
 from untrackable.display.view import (
     Chart,
     Columns,
@@ -366,3 +367,15 @@ def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             labels.append({**row, "last": row["error"]})
     return labels
+
+
+def comparison_page(comparison: Comparison, command: list[str]) -> str:
+    """The page of a comparison; `command` makes it again."""
+    return result_page(
+        make_view(comparison),
+        make_charts(comparison, 0),
+        command,
+        title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
+        formulas=FORMULAS,
+        parameters="\n".join(row.mechanism for row in comparison.rows),
+    )

@@ -28,6 +28,7 @@ from untrackable.display.charts import (
     share_axis,
 )
 from untrackable.display.numbers import as_dict, number, odds_factor, percent, upper
+from untrackable.display.page import result_page
 from untrackable.display.view import (
     Chart,
     Column,
@@ -43,7 +44,7 @@ from untrackable.display.view import (
 )
 from untrackable.planning.forecast import DIVIDE, DRAW, GROUPS, JOINT, Promise
 from untrackable.planning.goals import Goals, counted, rounded_up
-from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Part, Plan, QuestionSet, Way, gap
+from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way, gap
 
 COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
 """The table of a plan."""
@@ -426,44 +427,28 @@ SET_COLUMNS = (
 )
 
 
-def set_title(together: QuestionSet) -> str:
-    """What it is, in one line."""
-    return f"{len(together.parts)} questions in one campaign, with one turn for all of them"
-
-
-def set_sentences(together: QuestionSet) -> list[str]:
-    """The plan in words. Errors are those of the question that is known least well."""
-    return [f"{set_title(together)}.", *verdict(together.plan)]
-
-
-def set_cells(part: Part) -> tuple[str, ...]:
-    """One question as a row under `SET_COLUMNS`."""
-    share = share_cell
-    return (
-        part.name,
-        f"{part.encoding.values:,}",
-        share(part.one_round.standard_error),
-        share(part.one_round.radius_upper),
-        share(part.quarter.radius_upper),
-        share(part.all_rounds.radius_upper),
-    )
-
-
-def set_caption(together: QuestionSet) -> str:
-    """What the columns mean."""
-    beta = together.plan.solved.beta
-    certainly = f"all answers of a question at once, except with probability {beta:g}"
-    return f"In points (hundredths), at most (upper); errors: {certainly}"
-
-
 @make_view.register
 def set_view(together: QuestionSet, command: Sequence[str] = ()) -> View:
-    """The view of several questions; a `command` writes their campaign."""
-    rows = [set_cells(part) for part in together.parts]
+    """The view of several questions; a `command` writes their campaign.
+
+    Words about the plan are for the question that is known least well.
+    """
+    title = f"{len(together.parts)} questions in one campaign, with one turn for all of them"
+    certainly = f"all answers of a question at once, except with probability {together.plan.solved.beta:g}"
+    rows = [
+        (
+            part.name,
+            f"{part.encoding.values:,}",
+            share_cell(part.one_round.standard_error),
+            *(share_cell(each.radius_upper) for each in (part.one_round, part.quarter, part.all_rounds)),
+        )
+        for part in together.parts
+    ]
+    caption = f"In points (hundredths), at most (upper); errors: {certainly}"
     return View(
-        title=set_title(together),
-        sentences=set_sentences(together),
-        tables=[Table(SET_COLUMNS, rows, set_caption(together), "The questions"), *_tables(together.plan)],
+        title=title,
+        sentences=[f"{title}.", *verdict(together.plan)],
+        tables=[Table(SET_COLUMNS, rows, caption, "The questions"), *_tables(together.plan)],
         data=lambda: _set_data(together),
         commands=[["untrackable", *map(shlex.quote, command)]] if together.met and command else [],
         json=lambda: _set_json(together),
@@ -628,3 +613,30 @@ def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, pl
     lines = key.lines(points(rows).encode(**axes))
     marks = [key.marks(points(shown).encode(**axes), named)] if shown else []
     return alt.layer(*lines, *marks, key.legend).properties(height=HEIGHT)
+
+
+_FORMULAS = [
+    (
+        "One turn",
+        "each of n people answers in one of k rounds, with probability q/k in each: m = n·q/k reports.",
+        "",
+    ),
+    (
+        "Standard error",
+        "√(V/m + p(1−p)(1−m/n)/m): V is the variance of one report given its value, p the share of people.",
+        "",
+    ),
+    (
+        "Error",
+        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
+        "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
+        "",
+    ),
+    ("Privacy", "the largest log ratio of probabilities of one report, times the answers that wipes allow.", ""),
+]
+
+
+def plan_page(plan: Plan | QuestionSet, command: list[str], view: View | None = None) -> str:
+    """The page of a plan, or of several questions together; `command` makes it again."""
+    title = f"What will {'this campaign' if isinstance(plan, Plan) else 'these questions'} tell?"
+    return result_page(view or make_view(plan), make_charts(plan, 0), command, title=title, formulas=_FORMULAS)

@@ -39,7 +39,7 @@ from untrackable.display.estimate import (
     value_bars,
 )
 from untrackable.display.estimate import as_dict as estimate_dict
-from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, all_of, order_notes, percent, shown_share
+from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, all_of, order_notes, percent
 from untrackable.display.view import (
     SHOWN_ROWS,
     Chart,
@@ -213,19 +213,19 @@ def _last(trend: NumberTrend) -> range:
 
 def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
     """A row for each round of each value."""
-    cells: dict[str, list[str]] = {name: [] for name in ("", "round", "reports", "estimate", "band")}
-    for trend in trends:
-        for i in (last := _last(trend)):
-            row = (
-                trend_name(trend) if i == last.start else "",
-                f"{trend.rounds[i]:,}",
-                f"{trend.reports[i]:,}",
-                shown_share(float(trend.estimates[i])),
-                f"{percent(float(trend.lower[i]), 'down')} … {percent(float(trend.upper[i]), 'up')}",
-            )
-            for column, cell in zip(cells.values(), row, strict=True):
-                column.append(cell)
-    return cells
+    rows = [
+        ("" if place else trend_name(trend), *_cells(trend, i))
+        for trend in trends
+        for place, i in enumerate(_last(trend))
+    ]
+    return dict(zip(("", "round", "reports", "estimate", "band"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _cells(trend: NumberTrend, i: int) -> tuple[str, str, str, str]:
+    """A round of a trend: its number, its reports, the estimate and the band."""
+    middle, low, high = (float(each[i]) for each in (trend.estimates, trend.lower, trend.upper))
+    band = f"{amount(low, trend.unit, 'down')} … {amount(high, trend.unit, 'up')}"
+    return f"{trend.rounds[i]:,}", f"{trend.reports[i]:,}", amount(middle, trend.unit), band
 
 
 def sentences(trends: Trends) -> list[str]:
@@ -362,16 +362,7 @@ def _(trend: NumberTrend) -> View:
     changes = "no change is certain" if not count else f"{count} change{'s' * (count > 1)}"
     of = "share of " if trend.unit is None else ""
     title = f"{of}{trend_name(trend)} in {len(trend.rounds):,} rounds, {changes}"
-    rows = [
-        (
-            f"{trend.rounds[i]:,}",
-            f"{trend.reports[i]:,}",
-            amount(float(trend.estimates[i]), trend.unit),
-            f"{amount(float(trend.lower[i]), trend.unit, 'down')} … "
-            f"{amount(float(trend.upper[i]), trend.unit, 'up')}",
-        )
-        for i in range(min(SHOWN_ROWS, len(trend.rounds)))
-    ]
+    rows = [_cells(trend, i) for i in range(min(SHOWN_ROWS, len(trend.rounds)))]
     return View(
         title=title,
         sentences=[

@@ -47,7 +47,7 @@ _MODULES = {
     "QuestionSet": "plan",
     "Trends": "trend",
     "TurnsAudit": "audit",
-    "WorldPair": "experiment",
+    "WorldPair": "observer",
 }
 """The module with the view and the charts of each kind of result. It is loaded when these are shown."""
 

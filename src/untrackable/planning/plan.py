@@ -302,11 +302,12 @@ def error_of(goals: Goals) -> float:
 
 def people_needed(goals: Goals, error: float) -> int:
     """The fewest people with whom a figure's error is as small as this; ValueError if no number is enough."""
+    return smallest_integer(_excess(goals, "people", error), _first_guess(goals, error), low=1, high=LARGEST_PEOPLE)
 
-    def excess(people: int) -> float:
-        return math.log(error_of(goals.replace(people=people)) / error)
 
-    return smallest_integer(excess, _first_guess(goals, error), low=1, high=LARGEST_PEOPLE)
+def _excess(goals: Goals, name: str, error: float, times: int = 1) -> Callable[[Any], float]:
+    """How far a figure's error is above this one, by a demand that is `times` the given number, as a logarithm."""
+    return lambda value: math.log(error_of(goals.replace(**{name: value * times})) / error)
 
 
 def _first_guess(goals: Goals, error: float) -> int:
@@ -332,22 +333,14 @@ def rounds_possible(goals: Goals, error: float) -> int:
 def _rounds_possible(goals: Goals, error: float, start: int) -> int:
     """That for a given number of looks, looked for around `start`."""
     looks = goals.looks or 1
-    fewest = max(1, goals.pooled // looks)
-
-    def excess(stretches: int) -> float:
-        return math.log(error_of(goals.replace(rounds=stretches * looks)) / error)
-
+    fewest, excess = max(1, goals.pooled // looks), _excess(goals, "rounds", error, looks)
     return looks * largest_integer(excess, start // looks, low=fewest, high=MOST_ROUNDS // looks)
 
 
 def eps_needed(goals: Goals, error: float) -> float:
     """The smallest eps with which a figure's error is as small as this; ValueError if there is none."""
-
-    def excess(eps: float) -> float:
-        return math.log(error_of(goals.replace(eps=eps)) / error)
-
     lowest = _SMALLEST_EPS * (goals.wipes + 1)
-    return smallest_real(excess, 1.0, low=lowest, high=LARGEST_EPS, close=_CLOSE)
+    return smallest_real(_excess(goals, "eps", error), 1.0, low=lowest, high=LARGEST_EPS, close=_CLOSE)
 
 
 def solve(goals: Goals) -> tuple[Goals, str]:
@@ -435,10 +428,8 @@ def _longer_rounds(goals: Goals, error: float) -> Iterator[Change]:
 
 
 def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
-    def excess(pooled: int) -> float:
-        return math.log(error_of(goals.replace(pooled=pooled)) / error)
-
-    pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=goals.rounds or goals.pooled)
+    excess, high = _excess(goals, "pooled", error), goals.rounds or goals.pooled
+    pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=high)
     if pooled > goals.pooled:
         yield Change("pooled", pooled, f"{pooled:,} rounds pooled for one figure")
 
@@ -446,10 +437,7 @@ def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
 def _fewer_answers(goals: Goals, error: float) -> Iterator[Change]:
     if goals.asked is not None or goals.discovered is not None or goals.size == 2:
         return
-
-    def excess(values: int) -> float:
-        return math.log(error_of(goals.with_values(values)) / error)
-
+    excess = _excess(goals.with_values(3), "values", error)
     fewer = largest_integer(excess, 3, low=3, high=goals.size - 1)
     yield Change("values", fewer, f"at most {fewer:,} answers")
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from untrackable.auditing.attacks import PEOPLE, Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
 from untrackable.display import audit as shown
-from untrackable.display.audit import FOLLOWING_CAPTION, Line, followed_rows, followed_words, rival_words
+from untrackable.display.audit import Line
+from untrackable.display.observer import FOLLOWING_CAPTION, followed_rows, followed_words, rival_words
 from untrackable.protocol.campaign import Campaign
 from untrackable.settings.catalogue import CATALOGUE
 from untrackable.settings.demands import Budget, Unsuitable

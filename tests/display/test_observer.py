@@ -2,7 +2,7 @@
 
 from untrackable.auditing.attacks import Followed
 from untrackable.brackets import Bracket
-from untrackable.display.audit import followed_rows, followed_words, rival_words
+from untrackable.display.observer import followed_rows, followed_words, rival_words
 from untrackable.theory.accuracy import Matched
 
 
