@@ -116,9 +116,3 @@ def test_an_unexplained_difference_fails(reproduction: paper.Reproduction, monke
     broken = paper.Reproduction([*reproduction.rows, wrong], reproduction.points)
     monkeypatch.setattr(paper, "reproduce", lambda seed, progress: broken)
     assert CliRunner().invoke(main, ["paper", "--json"]).exit_code == 1
-
-
-def test_the_old_option_for_figures_names_the_new_one() -> None:
-    run = CliRunner().invoke(main, ["paper", "--plots", "figures"])
-    assert run.exit_code == 2
-    assert "--plots DIR is now --plot FILE" in run.stderr

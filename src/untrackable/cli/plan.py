@@ -29,9 +29,8 @@ from untrackable.errors import EncodingError
 from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
-    from untrackable.display.view import View
     from untrackable.encodings.encoding import Encoding
-    from untrackable.planning.plan import Plan, QuestionSet
+    from untrackable.planning.plan import QuestionSet
 
 _AFTER_ANSWERS = tuple(name for name in GOALS if name not in ("people", "values", "bits", "strings"))
 _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html")
@@ -103,7 +102,7 @@ def plan(
         raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
     again = _again({**demands, "encoding": encoding}, choices)
     with one_line_errors():
-        from untrackable.display.plan import plan_view
+        from untrackable.display.plan import plan_page, plan_view
         from untrackable.planning.goals import Goals
         from untrackable.planning.plan import instead_of
         from untrackable.planning.plan import plan as solve
@@ -117,7 +116,7 @@ def plan(
             result = solve(goals=goals, progress=lambda what, done: show("planning", done))
             instead = instead_of(result, mechanisms=everything, progress=show)
     view = plan_view(result, instead, again)
-    output.give(result, view=view, page=lambda: _page(result, again, view))
+    output.give(result, view=view, page=lambda: plan_page(result, again, view))
     if not result.met:
         raise click.exceptions.Exit(1)
     return None
@@ -131,7 +130,7 @@ def _plan_together(file: Path, path: Path | None, output: ResultOutput) -> None:
             f"{option_of(others[0])} does not go with --together: the file says what is asked for"
         )
     with one_line_errors():
-        from untrackable.display.plan import set_view
+        from untrackable.display.plan import plan_page, set_view
         from untrackable.planning.plan import plan_together
 
         asked = read_questions(file)
@@ -145,7 +144,7 @@ def _plan_together(file: Path, path: Path | None, output: ResultOutput) -> None:
         write_page(place, document.decode())
     again = ["plan", "--together", str(file)]
     view = set_view(result, [] if written else [*again, "--campaign", "campaign.json"])
-    output.give(result, view=view, page=lambda: _page(result, again, view), written=written)
+    output.give(result, view=view, page=lambda: plan_page(result, again, view), written=written)
     if not result.met:
         raise click.exceptions.Exit(1)
 
@@ -170,12 +169,6 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
         gateway=gateway,
     )
     return made.to_bytes()
-
-
-def _page(result: Plan | QuestionSet, again: list[str], view: View) -> str:
-    from untrackable.display.plan import plan_page
-
-    return plan_page(result, again, view)
 
 
 def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:

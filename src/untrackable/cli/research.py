@@ -179,13 +179,7 @@ def _label(encoding: Any, value: Any) -> str:
     return str(value) if encoding is None or isinstance(value, str) else str(encoding.label(value))
 
 
-def _old_plots(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        raise click.UsageError("--plots DIR is now --plot FILE: one picture with both figures")
-
-
 @click.command(cls=PlainCommand)
-@click.option("--plots", hidden=True, expose_value=False, callback=_old_plots, help="Now --plot.")
 @result_options("export", "plot")
 @click.option("--seed", type=SEED, default=1, help="Random seed of the percentiles.")
 def paper(output: ResultOutput, seed: int) -> None:

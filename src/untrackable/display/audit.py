@@ -195,14 +195,15 @@ def _turns_privacy(audit: TurnsAudit) -> Iterable[str]:
         "A device whose storage is wiped in every round draws again each time: then eps is at most "
         f"{upper(audit.wiped_often_upper)} at delta = {audit.delta:g} (upper). Wiped more often, there is no bound."
     )
-    crowd = audit.in_crowd
+    yield _crowd_words(audit.in_crowd, "{:,} reports of a round, they keep the answer")
+
+
+def _crowd_words(crowd: InCrowd, kept: str) -> str:
+    """What a collector learns if a relay hides who sent which report. `kept` says which, with room for people."""
     if crowd.eps is None:
-        yield f"A relay that hides who sends which report would not help more: {crowd.why}."
-    else:
-        yield (
-            f"If a relay hides who sends which of the {crowd.people:,} reports of a round, they keep the answer "
-            f"private with eps {both_ends(crowd.eps)} at delta = {crowd.delta:g}."
-        )
+        return f"A relay that hides who sends which report would not help more: {crowd.why}."
+    private = f"private with eps {both_ends(crowd.eps)} at delta = {crowd.delta:g}"
+    return f"If a relay hides who sends which of the {kept.format(crowd.people)} {private}."
 
 
 def turns_lines(audit: TurnsAudit) -> list[Line]:
@@ -232,11 +233,7 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
     for count, least in audit.several_lower.items():
         what, meaning = f"recognised after {count} campaigns", "strongest attack found; no upper bound is claimed"
         numbers.append(Line(seen, what, lower(least), "lower", meaning, lower=least))
-    what, eps = f"eps in the crowd, delta = {audit.delta:g}", audit.in_crowd.eps
-    if eps is None:
-        numbers.append(Line(round_heading, what, DOES_NOT_APPLY, "", audit.in_crowd.why))
-    else:
-        numbers.append(Line.of(round_heading, what, eps, "if nobody knows who sent which report"))
+    numbers.append(_crowd_line(round_heading, "eps in the crowd, delta =", audit.in_crowd))
     accuracy = audit.accuracy
     surely = f"{100 * (1 - accuracy.beta):g} %, one value; of those who were active"
     numbers.append(Line.at_most(round_heading, "error radius", accuracy.radius, surely))
@@ -336,14 +333,16 @@ def verdict(audit: Audit | TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
     if isinstance(audit, TurnsAudit):
         return turns_verdict(audit)
+    crowd = [] if audit.in_crowd is None else [audit.in_crowd]
+    kept = f"reports of {{:,}} people, the first {audit.rounds:,} rounds keep a value"
     return [
         _recognition(audit),
         _attended(audit),
         *_privacy(audit),
-        *_in_crowd(audit),
+        *(_crowd_words(each, kept) for each in crowd),
         *_apart(audit),
         *_change(audit),
-        *_persistence(audit),
+        *([f"What stays the same from report to report: {audit.persists}."] if audit.persists else []),
     ]
 
 
@@ -423,19 +422,6 @@ def _privacy(audit: Audit) -> list[str]:
     return [f"{sentence}, and values that change with eps = {said(any_values.gamma)}."]
 
 
-def _in_crowd(audit: Audit) -> list[str]:
-    """What a collector learns if a relay hides who sent which report."""
-    crowd = audit.in_crowd
-    if crowd is None:
-        return []
-    if crowd.eps is None:
-        return [f"A relay that hides who sends which report would not help more: {crowd.why}."]
-    return [
-        f"If a relay hides who sends which of the reports of {crowd.people:,} people, the first {audit.rounds:,} "
-        f"rounds keep a value private with eps {both_ends(crowd.eps)} at delta = {crowd.delta:g}."
-    ]
-
-
 def _apart(audit: Audit) -> list[str]:
     """How well people with different values are followed."""
     linked = audit.linked_apart
@@ -458,10 +444,6 @@ def _change(audit: Audit) -> list[str]:
     if audit.detection_same is not None and audit.detection_same.advantage != fresh:
         sentence += f", and with {said(audit.detection_same.advantage)} if the same client keeps reporting"
     return [sentence + "; an advantage of 0 is a guess and 1 is certainty."]
-
-
-def _persistence(audit: Audit) -> list[str]:
-    return [f"What stays the same from report to report: {audit.persists}."] if audit.persists else []
 
 
 def lines(audit: Audit | TurnsAudit) -> list[Line]:
@@ -495,7 +477,8 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
     apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
     add(heading, "eps of one report", audit.one_report, "")
     if audit.in_crowd is not None:
-        numbers.append(_crowd_line(audit, audit.in_crowd))
+        crowd = f"Privacy in a crowd of {audit.in_crowd.people:,} people, {audit.rounds:,} rounds"
+        numbers.append(_crowd_line(crowd, "eps at delta =", audit.in_crowd))
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
     apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
@@ -516,9 +499,8 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
     return numbers
 
 
-def _crowd_line(audit: Audit, privacy: InCrowd) -> Line:
-    heading = f"Privacy in a crowd of {privacy.people:,} people, {audit.rounds:,} rounds"
-    what = f"eps at delta = {privacy.delta:g}"
+def _crowd_line(heading: str, what: str, privacy: InCrowd) -> Line:
+    what = f"{what} {privacy.delta:g}"
     if privacy.eps is None:
         return Line(heading, what, DOES_NOT_APPLY, "", privacy.why)
     return Line.of(heading, what, privacy.eps, "if nobody knows who sent which report")

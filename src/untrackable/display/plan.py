@@ -364,9 +364,13 @@ def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] =
         "all rounds": plan.all_rounds,
     }
     tables = _tables(plan)
+    told: dict[str, Any] = {}
     if instead is not None:
         sentences += filter(None, [better_words(instead.better_from, plan.solved)])
-        tables += [] if instead.rows is None else [_every_round_table(instead.rows)]
+        told["every_round_better_from_eps"] = instead.better_from
+        if instead.rows is not None:
+            tables.append(_every_round_table(instead.rows))
+            told["every_round"] = as_dict(instead.rows)
     if plan.met:
         campaign = plan.campaign().to_json()
         parts = [(name, strict_json.write(part)) for name, part in campaign.items() if part is not None]
@@ -377,13 +381,8 @@ def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] =
         tables=tables,
         data=lambda: _data(list(kinds), list(kinds.values())),
         commands=_campaign_commands(plan, again) if plan.met and again else [],
-        json=lambda: {**_json(plan), **({} if instead is None else _instead_json(instead))},
+        json=lambda: {**_json(plan), **told},
     )
-
-
-def _instead_json(instead: Instead) -> dict[str, Any]:
-    rows = {} if instead.rows is None else {"every_round": as_dict(instead.rows)}
-    return {**rows, "every_round_better_from_eps": instead.better_from}
 
 
 def _campaign_commands(plan: Plan, again: Sequence[str]) -> list[list[str]]:

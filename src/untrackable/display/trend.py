@@ -111,11 +111,9 @@ def change_sentence(trend: NumberTrend, change: Change, unit: Unit) -> str:
     least = amount(change.lower if change.rose else -change.upper, unit, "down").replace(" %", " points")
     size = f"at least {least} {side}" if change.lower > 0 or change.upper < 0 else side
     after, before = _stretch(change.after), _stretch(change.before)
-    return f"{_subject(trend, unit)} {verb} {when}: {after} {_are(change.after)} {size} {before}"
-
-
-def _subject(trend: NumberTrend, unit: Unit) -> str:
-    return f"the share of {trend_name(trend)}" if unit is None else f"the {trend_name(trend)}"
+    are = "is" if change.after[0] == change.after[1] else "together are"
+    subject = f"the {'share of ' if unit is None else ''}{trend_name(trend)}"
+    return f"{subject} {verb} {when}: {after} {are} {size} {before}"
 
 
 def unchanged_sentence(trends: Sequence[tuple[NumberTrend, Unit]]) -> str:
@@ -133,10 +131,6 @@ def unchanged_sentence(trends: Sequence[tuple[NumberTrend, Unit]]) -> str:
 def _stretch(rounds: tuple[int, int]) -> str:
     first, last = rounds
     return f"round {first}" if first == last else f"rounds {first} to {last}"
-
-
-def _are(rounds: tuple[int, int]) -> str:
-    return "is" if rounds[0] == rounds[1] else "together are"
 
 
 _MOST_ROUNDS = 24
