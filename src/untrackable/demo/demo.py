@@ -60,6 +60,7 @@ from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Batch, Mechanism
 from untrackable.mechanisms.local import Fresh
 from untrackable.mechanisms.rappor import Rappor
+from untrackable.oblivious import sealing
 from untrackable.oblivious.binary_http import BinaryResponse, reports_request
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.key_config import KeyConfig
@@ -260,8 +261,6 @@ def _post(campaign: Campaign, server: str, week: int, body: bytes) -> None:
     if campaign.gateway is None:
         request(server, "POST", path, body, kind)
         return
-    from untrackable.oblivious import sealing
-
     inner = reports_request(campaign.id, body)
     key = KeyConfig.from_bytes(campaign.gateway.keys_from(week)[0].config)
     sealed = sealing.seal_request(key, inner, length=len(inner))
