@@ -610,9 +610,9 @@ def returned_shares(answer: Answer, *, beta: float = 0.05) -> list[DaysShare]:
         came, stayed_away = narrow.functional(back), narrow.functional(known - back)
         lower = _ratio(came.lower, stayed_away.upper) if came.lower > 0 else 0.0
         upper = _ratio(came.upper, stayed_away.lower) if stayed_away.lower > 0 else 1.0
-        value, known = _ratio(came.value, stayed_away.value), _within(came.value + stayed_away.value)
+        value, whole = _ratio(came.value, stayed_away.value), _within(came.value + stayed_away.value)
         tells = came.tells and stayed_away.tells and is_told(upper - lower, 1.0)
-        shares.append(DaysShare(day, value, lower, upper, known=known, beta=beta, tells=tells))
+        shares.append(DaysShare(day, value, lower, upper, known=whole, beta=beta, tells=tells))
     return shares
 
 

@@ -398,21 +398,18 @@ def as_dict(
     quantiles: Sequence[float] = MEDIAN_AND_95,
 ) -> dict[str, Any]:
     """The most frequent values of all rounds together and of each round, for JSON."""
-    each = {
-        "rounds": [
-            {"round": number, **_estimate(answer, estimate, top, fdr, consistent, quantiles)}
-            for number, estimate in answer.rounds.items()
-        ]
-    }
-    pooled = None if answer.pooled is None else _estimate(answer, answer.pooled, top, fdr, consistent, quantiles)
+
+    def told(estimate: Estimate) -> dict[str, Any]:
+        return _estimate(answer, estimate, top, fdr, consistent, quantiles)
+
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
         "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
         "reports": answer.reports,
-        "pooled": pooled,
+        "pooled": None if answer.pooled is None else told(answer.pooled),
         "pooling": answer.pooling,
-        **each,
+        "rounds": [{"round": number, **told(estimate)} for number, estimate in answer.rounds.items()],
     }
 
 
@@ -437,17 +434,10 @@ def _estimate(
         **({} if numbers is None else {"numbers": numbers.to_json()}),
         "top": [
             {
+                **row._asdict(),
                 "value": answer.label(row.value),
-                "frequency": row.frequency,
                 "tells": row.frequency is not None,
-                "unclamped": row.unclamped,
                 **({"consistent": nearest[row.value]} if consistent else {}),
-                "standard_error": row.standard_error,
-                "lower": row.lower,
-                "upper": row.upper,
-                "p_value": row.p_value,
-                "stands_out": row.stands_out,
-                "passes_fdr": row.passes_fdr,
             }
             for row in rows
         ],
