@@ -350,7 +350,7 @@ def audit_file(
     A column is a window by itself only if it has two values, such as home and work. Otherwise, or with
     --window-column none, each person's reports are dealt into two halves at random. If you name a column with more
     values, such as day, the first of them are compared with the last, or two of them with --windows. The first
-    sentence says what was compared, and how many rows were used.
+    sentences say what was compared, and how many rows were used.
 
     If the file also says in which round a report was seen (round, date, day, week, time or timestamp), the attack
     tries the same by the rounds alone. With --check, the exit status is 1 if an advantage is certainly above
