@@ -58,16 +58,6 @@ def test_capacity_is_what_states_take(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", EACH)
-def test_the_size_of_a_state_is_that_of_a_saved_one(mechanism: Mechanism) -> None:
-    assert mechanism.state_bytes() == len(mechanism.client(0).to_bytes())
-
-
-def test_the_size_of_a_huge_state_is_known_without_making_it() -> None:
-    assert Deck(bits=8, slots=10**12, eps_report=0.1, width=1).state_bytes() == 16 + 10**12 // 8 + 2 * 10**12
-    assert InnerProduct(bits=8, slots=10**12, eps_report=0.1, width=1).state_bytes() == 16 + 2 * 10**12
-
-
-@pytest.mark.parametrize("mechanism", EACH)
 def test_a_state_changes_its_value_or_says_that_it_cannot(mechanism: Mechanism) -> None:
     state = mechanism.new_state(0, system)
     if mechanism.changes_in_place:

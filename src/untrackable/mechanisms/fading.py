@@ -36,6 +36,7 @@ from untrackable.mechanisms.interface import (
     ObservedRounds,
     Values,
     pack_integers,
+    repr_by_parameters,
     round_number,
     unpack_integers,
 )
@@ -82,6 +83,10 @@ _quantile = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
 
 
+Base = Views | OneBitMean | NoisyInnerProduct
+"""The local mechanisms whose privacy loss is known for every round at once."""
+
+
 class Memory(NamedTuple):
     """A client's state: the value, and the last round with its report. Both are 0 before the first report."""
 
@@ -106,7 +111,7 @@ class Faded(Mechanism):
     delta: float
     power: float = 0.75
     scale: float = 0.0
-    local: Any
+    local: Base
 
     persists = "nothing"
     independent = True
@@ -121,7 +126,7 @@ class Faded(Mechanism):
             raise ValueError(f"local must have answers of one bit, as later rounds are noisy, got {local.width}")
         self._settle(with_eps(local, 1.0), eps, delta, power, scale)
 
-    def _settle(self, local: Any, eps: float, delta: float, power: float, scale: float) -> None:
+    def _settle(self, local: Base, eps: float, delta: float, power: float, scale: float) -> None:
         checks.settle(
             self,
             local=local,
@@ -157,8 +162,7 @@ class Faded(Mechanism):
     @property
     def _differing(self) -> Fraction:
         """ρ."""
-        share: Fraction = self.local.differing_exact()
-        return share
+        return self.local.differing_exact()
 
     @property
     def _width(self) -> int:
@@ -264,13 +268,11 @@ class Faded(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        bits: int = self.local.report_bits
-        return bits
+        return self.local.report_bits
 
     @property
     def capacity(self) -> int:
-        values: int = self.local.values
-        return values
+        return self.local.values
 
     @property
     def _value_bits(self) -> int:
@@ -284,16 +286,12 @@ class Faded(Mechanism):
         """One error for every value. With one bit, both values have the same error."""
         return 1 if self.capacity == 2 else min(1 << self._value_bits, 1 << (values - 1).bit_length())
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
-        accuracy: Accuracy = self.base(round).accuracy(people, beta)
-        return accuracy
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
+        return with_eps(self.local, self.eps_report(round)).accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness:
         """That of the first round, which is the loudest."""
-        truth: Truthfulness = self.base(1).truthfulness()
-        return truth
+        return with_eps(self.local, self.eps_report(1)).truthfulness()
 
     def shift(self, *, round: int = 1) -> float | None:
         """That of the round's report, which grows with the round, if its mechanism can say."""
@@ -312,8 +310,7 @@ class Faded(Mechanism):
         return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        sums: Aggregator = self.base(round).aggregator(Scope(self, round, pools=False))
-        return sums
+        return with_eps(self.local, self.eps_report(round)).aggregator(Scope(self, round, pools=False))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The privacy of all rounds, or of the first `reports`, which reveal most (exact for few, else upper).
@@ -489,11 +486,7 @@ class Fading(Faded):
     def held_error(self, people: int, *, share: float, round: int = 1) -> float:
         return with_eps(self.local, self.eps_report(round)).held_error(people, share)
 
-    def __repr__(self) -> str:
-        return (
-            f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
-            f"scale={self.scale!r}, width={self.width})"
-        )
+    __repr__ = repr_by_parameters
 
 
 @lru_cache(maxsize=4)

@@ -27,6 +27,9 @@ from untrackable.estimation.aggregators import (
     Reports,
     Scope,
     limbs_of,
+    row_words,
+    wide_reports,
+    wide_rows,
 )
 from untrackable.kernels.counting import add_answers, support_counts
 from untrackable.kernels.noise import noisy_inner_products
@@ -365,10 +368,7 @@ def array_of(reports: list[int], bits: int, width: int) -> Reports:
     if any(report < 0 or report >> width * (bits + 1) for report in reports):
         raise ValueError(rule(bits, width))
     size = report_bytes(bits, width)
-    if not size:
-        return np.array(reports, dtype=np.uint64)
-    data = b"".join(report.to_bytes(size, "little") for report in reports)
-    return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+    return wide_reports(reports, size) if size else np.array(reports, dtype=np.uint64)
 
 
 def rows_of(reports: Reports, bits: int, width: int) -> Words:
@@ -379,12 +379,7 @@ def rows_of(reports: Reports, bits: int, width: int) -> Words:
             raise ValueError(rule(bits, width))
         rows: Words = np.ascontiguousarray(reports.reshape(-1, 1).astype(np.uint64, copy=False))
     else:
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
-            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
-        flat = reports.reshape(-1, size)
-        padded = np.zeros((flat.shape[0], 8 * -(-size // 8)), dtype=np.uint8)
-        padded[:, :size] = flat
-        rows = padded.view("<u8").astype(np.uint64, copy=False)
+        rows = row_words(wide_rows(reports, size))
     if total % _WORD and np.any(rows[:, -1] >> np.uint64(total % _WORD)):
         raise ValueError(rule(bits, width))
     return rows

@@ -12,7 +12,6 @@ In JSON, a mechanism is the name of its class in `_HOMES`, and the parameters th
 
 import importlib
 import inspect
-import math
 import operator
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -28,10 +27,16 @@ from untrackable import checks, framing
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
 from untrackable.errors import MechanismError, StateError, ValueChangeRefused
-from untrackable.estimation.aggregators import Aggregator, Reports
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.kernels.engine import compiled
 from untrackable.mechanisms import randomness
-from untrackable.mechanisms.local_interface import LINKED, SentRounds, Truthfulness, crowd_privacy
+from untrackable.mechanisms.local_interface import (
+    LINKED,
+    SentRounds,
+    Truthfulness,
+    crowd_privacy,
+    integer_population,
+)
 from untrackable.mechanisms.randomness import Entropy
 from untrackable.strict_json import plain
 from untrackable.theory import attendance
@@ -328,15 +333,6 @@ class Mechanism(ABC):
         """Where the mechanism and its base come from."""
         return self.published
 
-    def state_bytes(self) -> int:
-        """Size of one saved state in bytes."""
-        return len(framing.frame_state(self, b"")) + self._payload_bytes()
-
-    def _payload_bytes(self) -> int:
-        """Size of a state's payload. Mechanisms with large states compute it without making one."""
-        return len(self.pack_state(self.new_state(0, randomness.system)))
-
-    @abstractmethod
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
@@ -344,6 +340,11 @@ class Mechanism(ABC):
 
         `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
+        return self._accuracy(people, beta, round, candidates)
+
+    @abstractmethod
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
+        """`accuracy`, with all its arguments."""
 
     def truthfulness(self) -> Truthfulness | None:
         """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
@@ -383,6 +384,10 @@ class Mechanism(ABC):
     @abstractmethod
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for the reports of one round."""
+
+    def _one_round(self, round: int) -> Scope:
+        """The scope of sums of one round that do not merge with others, as a client's rounds share its state."""
+        return Scope(self, round_number(round), pools=False)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Privacy for ever, or privacy of the first `reports` reports."""
@@ -494,23 +499,6 @@ class Mechanism(ABC):
         """
         return 0.0 if self.independent or reports in (0, 1) else 1.0
 
-    def tracking_advantage_lower(self, reports: int | None) -> float:
-        """A lower bound on the same advantage; 0 unless the closed form is exact but for rounding."""
-        return 0.0
-
-    def tracking_ratio_upper(self, reports: int | None) -> float:
-        """A bound on the log-likelihood ratio of one person to two, for every split; infinity if none is known."""
-        return math.inf
-
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """A bound on χ² of one person against two, for every split; infinity if none is known."""
-        return 0.0 if self.independent or reports < 2 else math.inf
-
-    @property
-    def enough_reports(self) -> int | None:
-        """The number of reports after which more of them reveal nothing more; None if there is no such number."""
-        return 2 if self.independent else None
-
     def detection(
         self,
         *,
@@ -544,9 +532,9 @@ class Mechanism(ABC):
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Reports of a batch of clients."""
 
-    @abstractmethod
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, after checks."""
+        return integer_population(values, self.capacity or LARGEST_ROUND, rounds, may_change=self.changes_in_place)
 
     @abstractmethod
     def new_state(self, value: Any, source: Entropy) -> Any:
@@ -759,6 +747,12 @@ _BASES = {
 """Local mechanisms. Others are built on them."""
 
 _KEY = "mechanism"
+
+
+def repr_by_parameters(mechanism: object) -> str:
+    """A repr with the parameters that the constructor takes."""
+    given = (f"{key}={getattr(mechanism, key)!r}" for key in inspect.signature(type(mechanism)).parameters)
+    return f"{type(mechanism).__name__}({', '.join(given)})"
 
 
 def describe(mechanism: object) -> dict[str, Any]:

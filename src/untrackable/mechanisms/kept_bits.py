@@ -17,11 +17,19 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.arrays import FloatArray
-from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
+from untrackable.arrays import FloatArray, Words
+from untrackable.estimation.aggregators import (
+    Aggregator,
+    BitAggregator,
+    Reports,
+    Scope,
+    row_words,
+    wide_reports,
+    wide_rows,
+)
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, independent_bits_spread
 from untrackable.kernels.engine import arrays
@@ -34,7 +42,6 @@ from untrackable.mechanisms.interface import (
     Values,
     everything_revealed,
     pack_integers,
-    round_number,
     unpack_integers,
     worst,
 )
@@ -50,13 +57,11 @@ from untrackable.theory.kept_bit import (
     detection_factor,
     flipped_distances,
     kept_bits_advantage_upper,
-    kept_bits_chi_square_upper,
     privacy_factor,
     remembered_flip_factor,
     tracking_factor,
     tracking_losses,
 )
-from untrackable.theory.theorems import permanent_state_upper
 
 Counts = NDArray[np.int64]
 Moved = tuple[int, int, int]
@@ -364,20 +369,18 @@ class PositionCounts(Aggregator):
             self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
 
     def _array(self, reports: list[int]) -> Reports:
-        size, width = (self._width + 7) // 8, self._width
-        if any(not 0 <= report < 1 << width for report in reports):
-            raise ValueError(f"a report must have {width} bits and no more")
-        data = b"".join(report.to_bytes(size, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+        if any(not 0 <= report < 1 << self._width for report in reports):
+            raise self._outside()
+        return wide_reports(reports, (self._width + 7) // 8)
 
     def _checked(self, reports: Reports) -> Reports:
-        size, width = (self._width + 7) // 8, self._width
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
-            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
-        rows = reports.reshape(-1, size)
-        if width % 8 and np.any(rows[:, -1] >> (width % 8)):
-            raise ValueError(f"a report must have {width} bits and no more")
+        rows = wide_rows(reports, (self._width + 7) // 8)
+        if self._width % 8 and np.any(rows[:, -1] >> (self._width % 8)):
+            raise self._outside()
         return rows
+
+    def _outside(self) -> ValueError:
+        return ValueError(f"a report must have {self._width} bits and no more")
 
     def _add(self, reports: Reports) -> None:
         for start in range(0, reports.shape[0], _ROWS):
@@ -401,12 +404,9 @@ def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
     return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
 
 
-def _as_words(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _as_words(bits: NDArray[np.bool_]) -> Words:
     """Rows of bits as rows of words, the lowest bit first, filled up with 0."""
-    packed = np.packbits(bits, axis=-1, bitorder="little")
-    filled = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), dtype=np.uint8)
-    filled[..., : packed.shape[-1]] = packed
-    return filled.view("<u8").astype(np.uint64, copy=False)
+    return row_words(np.packbits(bits, axis=-1, bitorder="little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,9 +436,7 @@ class Bitwise(Mechanism):
         """One error, because the errors of 0 and of 1 are the same."""
         return 1
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         lie = self._lie
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
 
@@ -466,9 +464,7 @@ class Bitwise(Mechanism):
         return state + report - 2 * state * report
 
     def aggregator(self, round: int = 1) -> BitAggregator:
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        scope = Scope(self, round_number(round), pools=False)
-        return BitAggregator(scope, truth=1 - self._lie, lie=self._lie)
+        return BitAggregator(self._one_round(round), truth=1 - self._lie, lie=self._lie)
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """Fixed value: the observer sees the kept bit, or `reports` reports of it (exact).
@@ -502,19 +498,6 @@ class Bitwise(Mechanism):
         gap = 1 - Fraction(2 * flip.threshold, 1 << 64)
         apart = flipped_distances(reports, flip.probability, float(gap))
         return limit * float((apart * apart[::-1]).max())
-
-    def tracking_advantage_lower(self, reports: int | None) -> float:
-        """The upper bound, less three times the room for rounding."""
-        return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
-
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """The bound from one kept bit."""
-        kept, flip = self.state_flip.probability, self.report_flip.probability
-        return kept_bits_chi_square_upper([(kept, 1)], 1 - flip, flip, reports)
-
-    def tracking_ratio_upper(self, reports: int | None) -> float:
-        """The bound that holds for every permanent state."""
-        return permanent_state_upper(reports, self.eps_report)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
         """All splits are searched if there are few reports. Else the advantage bounds delta at every gamma."""
@@ -560,9 +543,6 @@ class Bitwise(Mechanism):
 
     def unpack_state(self, payload: bytes) -> int:
         return unpack_integers(payload, 1, 1)[0]
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, 2, rounds, may_change=False)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         states = values.astype(np.uint64, copy=False) ^ self.state_flip.simulate(rng, values.shape)
@@ -655,9 +635,7 @@ class Unary(Permanent):
         """One position for each value."""
         return self.values
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The error follows from the value's position alone."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
@@ -674,24 +652,14 @@ class Unary(Permanent):
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """A bound on the advantage from several kept bits, of which the value sets one."""
-        kept = self._kept_ones()
+        lost, added = self.lost_chance.probability, self.added_chance.probability
+        kept = [(1 - lost, 1), (added, self.values - 1)]
         if reports is None:
             return min(1.0, sum(2 * a * (1 - a) * count for a, count in kept))
         return kept_bits_advantage_upper(kept, self.one_chance.probability, self.zero_chance.probability, reports)
 
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """A bound from the same bits."""
-        one, zero = self.one_chance.probability, self.zero_chance.probability
-        return kept_bits_chi_square_upper(self._kept_ones(), one, zero, reports)
-
-    def _kept_ones(self) -> list[tuple[float, int]]:
-        """The probability that a kept bit is 1, and the number of such bits."""
-        lost, added = self.lost_chance.probability, self.added_chance.probability
-        return [(1 - lost, 1), (added, self.values - 1)]
-
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return UnaryAggregator(Scope(self, round_number(round), pools=False), self)
+        return UnaryAggregator(self._one_round(round), self)
 
     def _ones(self) -> int:
         return 1
@@ -715,9 +683,6 @@ class Unary(Permanent):
         is_set = np.zeros((positions.size, self.positions), dtype=np.bool_)
         is_set[np.arange(positions.size), positions] = True
         return is_set
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.values, rounds, may_change=False)
 
 
 class UnaryAggregator(PositionCounts):

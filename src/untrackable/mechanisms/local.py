@@ -14,7 +14,6 @@ their content, but privacy does not last: by composition, every report spends so
 all that is needed, so campaigns with turns send fresh reports. `LocalWrapper` is the base of all that send them.
 """
 
-import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from untrackable.mechanisms.interface import (
     Values,
     everything_revealed,
     pack_integers,
+    repr_by_parameters,
     round_number,
     unpack_integers,
 )
@@ -294,7 +294,7 @@ class SubsetSelection:
         values = checks.integer("values", self.values, low=2, high=LARGEST)
         eps = checks.epsilon("eps", self.eps)
         size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
-        checks.settle(self, values=values, eps=eps, size=size, miss=_miss(values, size, eps))
+        checks.settle(self, values=values, eps=eps, size=size, miss=flip_chance(eps, values, size))
         if self._odds[0] <= self._odds[1]:
             raise ValueError(
                 f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
@@ -453,13 +453,6 @@ def _variance(values: int, size: int, eps: float) -> float:
     return elsewhere * (1 - elsewhere) / gap**2
 
 
-def _miss(values: int, size: int, eps: float) -> Chance:
-    """The chance that a set misses the value, (k-d)/(d·e^eps + k-d), rounded up."""
-    with decimal.localcontext(prec=60):
-        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + values - size
-        return Chance(math.ceil((values - size) * Fraction(_WORD) / Fraction(odds)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
     """A report is one bit, which is always 0. There is one value, so nothing about it can be learned: eps is 0."""
@@ -509,15 +502,8 @@ class PresentAggregator(Aggregator):
         """Everybody holds the only value."""
         return Estimate(np.ones(1), n, beta, np.zeros(1), span=np.ones(1), radii=lambda beta, count: np.zeros(1))
 
-    def _array(self, reports: list[int]) -> Reports:
-        if any(reports):
-            raise ValueError("a report must be 0")
-        return np.zeros(len(reports), dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if np.any(reports != 0):
-            raise ValueError("a report must be 0")
-        return reports.astype(np.uint64, copy=False)
+    def _outside(self) -> ValueError:
+        return ValueError("a report must be 0")
 
     def _add(self, reports: Reports) -> None:
         self.n += reports.size
@@ -549,9 +535,7 @@ class LocalWrapper(Mechanism):
     def tells_shares(self) -> bool:
         return getattr(self.base, "tells_shares", True)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         return self.base.accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness | None:
@@ -573,6 +557,9 @@ class LocalWrapper(Mechanism):
     def _words(self) -> int:
         return getattr(self.base, "words", 2)
 
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return local_population(self.base, values, rounds, may_change=self.changes_in_place)
+
 
 def local_base(base: object) -> Local:
     """The local mechanism to build on, after checks."""
@@ -589,6 +576,7 @@ class ReportSettings:
 
     __slots__ = ()
     base: NoisyInnerProduct
+    __repr__ = repr_by_parameters
 
     @property
     def bits(self) -> int:
@@ -684,9 +672,6 @@ class Fresh(LocalWrapper):
 
     def unpack_state(self, payload: bytes) -> int:
         return unpack_integers(payload, self._value_bits(), 1)[0]
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return local_population(self.base, values, rounds, may_change=True)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)

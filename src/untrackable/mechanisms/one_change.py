@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
@@ -28,7 +28,7 @@ from untrackable.mechanisms.interface import (
     pack_integers,
     unpack_integers,
 )
-from untrackable.mechanisms.local_interface import integer_population, per_round
+from untrackable.mechanisms.local_interface import per_round
 from untrackable.mechanisms.randomness import Chance, Entropy, below, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
@@ -129,9 +129,7 @@ class OneChange(Mechanism):
     def _encoded(self, round: int, level: int, code: int) -> int:
         return 4 * ((round - 1) * self.levels + level) + code
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The error of the frequency of 1 at a round, from the signs of the intervals that make up 1 … round."""
         parts = len(intervals(self._number(round)))
         scale = self._scale
@@ -307,9 +305,6 @@ class OneChange(Mechanism):
             raise StateError("this state cannot occur in its mechanism")
         return state
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, 2, rounds, may_change=True)
-
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Reports of a batch of clients. A value holds until the next given round, the first one from the start."""
         ends = np.array([[self._number(number) for number in rounds]], dtype=np.int64)
@@ -370,6 +365,7 @@ class ChangeAggregator(Aggregator):
         self._keys = np.array([mechanism._encoded(end, level, 0) >> 2 for level, end in parts])
         self.sums = np.zeros(len(parts), dtype=np.int64)
         self.counts = np.zeros(len(parts), dtype=np.int64)
+        self._limits = (0, mechanism._encoded(mechanism.rounds, mechanism.levels - 1, SILENT))
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
         """Frequencies of 0 and 1 at the round: (log₂ T + 1)·k/β·Σ signs/n for 1, as bits start from 0.
@@ -403,19 +399,8 @@ class ChangeAggregator(Aggregator):
         reach = self._mechanism._scale * abs(float(weights[1] - weights[0]))
         return Spread.of_term(reach**2 * len(self._ends) / self._mechanism.levels, 2 * reach)
 
-    def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << 64 for report in reports):
-            raise ValueError(f"a report must be between 0 and {self._highest}")
-        return self._checked(np.array(reports, dtype=np.uint64))
-
-    @property
-    def _highest(self) -> int:
-        return self._mechanism._encoded(self._mechanism.rounds, self._mechanism.levels - 1, SILENT)
-
     def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 0 or int(reports.max()) > self._highest):
-            raise ValueError(f"a report must be between 0 and {self._highest}")
-        numbers = reports.astype(np.uint64)
+        numbers = super()._checked(reports).astype(np.uint64)
         if np.any((numbers & np.uint64(3)) > SILENT):
             raise ValueError("a report must say minus, plus or silent")
         return numbers

@@ -6,6 +6,7 @@ of the bits that the view shows. `view_tables` says how well the tables of all v
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import Aggregator, Reports, Scope
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_reports, wide_rows
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread
 from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
@@ -77,14 +78,11 @@ class LevelLayout:
         """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
 
-    def array(self, reports: list[int], refusal: str) -> Reports:
+    def array(self, reports: list[int], refusal: ValueError) -> Reports:
         """Reports that clients send, as an array; those that are too large or negative are refused."""
         if any(not 0 <= report < 1 << self.report_bits for report in reports):
-            raise ValueError(refusal)
-        if not self.bytes:
-            return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self.bytes, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.bytes)
+            raise refusal
+        return wide_reports(reports, self.bytes) if self.bytes else np.array(reports, dtype=np.uint64)
 
     def rows(self, reports: Reports) -> Reports:
         """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
@@ -92,11 +90,7 @@ class LevelLayout:
             # A negative number becomes a word that is too large.
             kind = np.int64 if reports.dtype.kind == "i" else np.uint64
             return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (self.bytes,):
-            raise ValueError(
-                f"reports must be arrays of {self.bytes} bytes each, got {reports.dtype} {reports.shape}"
-            )
-        return reports.reshape(-1, self.bytes)
+        return wide_rows(reports, self.bytes)
 
     def joined(self, levels: Words, rest: Reports) -> Reports:
         """These reports with these levels above them."""
@@ -138,7 +132,7 @@ class LevelLayout:
         return levels, rest
 
 
-class ViewReports:
+class ViewReports(ABC):
     """The common part of mechanisms whose report is about one view of the value, drawn for every report.
 
     A report is the number of the view, above the report of that view's base. The view says nothing about the
@@ -148,33 +142,23 @@ class ViewReports:
 
     __slots__ = ()
 
+    bases: tuple[NoisyInnerProduct, ...]
+    """The noisy inner product of each view."""
+    weights: tuple[int, ...]
+    """The whole numbers that the probabilities of the views are proportional to."""
+    ends: tuple[int, ...]
+    """The sums of the first 1, 2, … weights."""
+    layout: LevelLayout
+    """The layout of a report: the view is above the longest report of a base."""
+
     @property
+    @abstractmethod
     def values(self) -> int:
-        raise NotImplementedError
+        """The number of possible values."""
 
-    @property
-    def bases(self) -> tuple[NoisyInnerProduct, ...]:
-        """The noisy inner product of each view."""
-        raise NotImplementedError
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """The whole numbers that the probabilities of the views are proportional to."""
-        raise NotImplementedError
-
+    @abstractmethod
     def part(self, value: int, view: int) -> int:
         """What a view shows of a value."""
-        raise NotImplementedError
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """The sums of the first 1, 2, … weights."""
-        raise NotImplementedError
-
-    @property
-    def layout(self) -> LevelLayout:
-        """The layout of a report: the view is above the longest report of a base."""
-        raise NotImplementedError
 
     @property
     def report_bits(self) -> int:
@@ -197,7 +181,6 @@ class ViewReports:
         return view << self.layout.base_bits | self.bases[view].draw(self.part(value, view), entropy)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: the view must exist, and the rest must be a report of its base."""
         view, rest = divmod(report, 1 << self.layout.base_bits)
         return 0 <= view < len(self.bases) and self.bases[view].possible(rest)
 
@@ -620,7 +603,7 @@ class ViewAggregator(Aggregator):
         return self.table(whole, beta)
 
     def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._range())
+        return self._layout.array(reports, self._outside())
 
     def _checked(self, reports: Reports) -> Reports:
         return self._layout.rows(reports)
@@ -629,12 +612,12 @@ class ViewAggregator(Aggregator):
         if self._mechanism.width > 1:
             self._by_view(reports)
         elif not possible_view_reports(*self._narrow(reports)):
-            raise ValueError(self._range())
+            raise self._outside()
 
     def _add(self, reports: Reports) -> None:
         if self._mechanism.width == 1:
             if not add_view_signs(self.sums, *self._narrow(reports)):
-                raise ValueError(self._range())
+                raise self._outside()
         else:
             self._add_rows(self._by_view(reports))
         self.n += reports.shape[0]
@@ -651,7 +634,7 @@ class ViewAggregator(Aggregator):
         """The reports about each view, after checks."""
         views, rest = self._layout.split(reports)
         if views.size and int(views.max()) >= self._sizes.size:
-            raise ValueError(self._range())
+            raise self._outside()
         order = np.argsort(views.astype(np.uint16), kind="stable")
         ends = np.cumsum(np.bincount(views.astype(np.int64), minlength=self._sizes.size))
         by_view = []
@@ -660,7 +643,7 @@ class ViewAggregator(Aggregator):
                 continue
             own, fitting = own_reports(rest[order[start:stop]], self._mechanism.bases[view])
             if not fitting.all():
-                raise ValueError(self._range())
+                raise self._outside()
             by_view.append(self._rows_of(view, own))
         return by_view
 
@@ -670,11 +653,13 @@ class ViewAggregator(Aggregator):
         rows = inner_product.rows_of(own, base.bits, base.width)
         vectors, _ = inner_product.columns_of(rows, base.bits, base.width)
         if not inner_product.all_independent(vectors, base.width):
-            raise ValueError(self._range())
+            raise self._outside()
         return ViewRows(view, rows)
 
-    def _range(self) -> str:
-        return f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+        )
 
 
 def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> Estimate:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import Bools, FloatArray
@@ -27,7 +27,6 @@ from untrackable.mechanisms.interface import (
     unpack_integers,
 )
 from untrackable.mechanisms.local import RandomizedResponse
-from untrackable.mechanisms.local_interface import integer_population
 from untrackable.mechanisms.randomness import Chance, Entropy, flip_chance
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
@@ -97,9 +96,7 @@ class Votes(Mechanism):
             updates=tuple(distinct_rounds(updates)),
         )
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The accuracy at one of the first `estimates` updates."""
         return RandomizedResponse(eps=self.eps_estimate).accuracy(people, beta)
 
@@ -234,9 +231,6 @@ class Votes(Mechanism):
             raise StateError("this state cannot occur in its mechanism")
         return state
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, 2, rounds, may_change=True)
-
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Reports of a batch of clients, all of whom report in every round.
 
@@ -260,15 +254,7 @@ class Votes(Mechanism):
 class UpdateAggregator(BitAggregator):
     """Counts of the ones among the estimates of one update. Votes are ignored."""
 
-    def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report <= 3 for report in reports):
-            raise ValueError("a report must be between 0 and 3")
-        return np.array(reports, dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 0 or int(reports.max()) > 3):
-            raise ValueError("a report must be between 0 and 3")
-        return reports
+    _limits = (0, 3)
 
     def _add(self, reports: Reports) -> None:
         super()._add(reports.astype(np.uint64) >> np.uint64(1))

@@ -492,28 +492,11 @@ class Worst(WorldPair):
         return Roc(curves[0].fpr, lower if self.certainty == "exact" else curves[0].fpr, upper, self.certainty)
 
     def gamma(self, delta: float, direction: Direction = "both") -> Bracket:
-        """The largest gamma of any member. Members that a coarse grid shows to be smaller are not refined."""
-        rough = [member.gamma(delta, direction) for member in self._rough]
-        low, high = max(bracket.lower for bracket in rough), 0.0
-        if low == np.inf:
-            return Bracket.point(low)
-        for i in sorted(range(len(rough)), key=lambda i: -rough[i].upper):
-            if rough[i].upper < low:
-                break
-            precise = self._precise(i).gamma(delta, direction)
-            low, high = max(low, precise.lower), max(high, precise.upper)
-        return Bracket(low if self.certainty == "exact" else 0.0, max(low, high))
+        low, high = self._largest(lambda member: _ends(member.gamma(delta, direction)))
+        return Bracket(low if self.certainty == "exact" or low == np.inf else 0.0, high)
 
     def power(self, fpr: float) -> Bracket:
-        """The largest power against any member. Members that a coarse grid shows to be smaller are not refined."""
-        rough = [member.power(fpr) for member in self._rough]
-        low, high = max(bracket.lower for bracket in rough), 0.0
-        for i in sorted(range(len(rough)), key=lambda i: -rough[i].upper):
-            if rough[i].upper < low:
-                break
-            precise = self._precise(i).power(fpr)
-            low, high = max(low, precise.lower), max(high, precise.upper)
-        return Bracket(low, max(low, high))
+        return Bracket(*self._largest(lambda member: _ends(member.power(fpr))))
 
     def auc(self) -> Bracket:
         areas = [member.auc() for member in self.members]
@@ -524,12 +507,18 @@ class Worst(WorldPair):
         return max(forward), max(backward)
 
     def _delta(self, gamma: float, direction: Literal["forward", "backward"]) -> Ends:
-        rough = [member._delta(gamma, direction) for member in self._rough]
+        return self._largest(lambda member: member._delta(gamma, direction))
+
+    def _largest(self, answer: Callable[["Experiment | Mixture"], Ends]) -> Ends:
+        """The largest answer of any member. Members that a coarse grid shows to be smaller are not refined."""
+        rough = [answer(member) for member in self._rough]
         low, high = max(low for low, _ in rough), 0.0
+        if low == np.inf:
+            return low, low
         for i in sorted(range(len(rough)), key=lambda i: -rough[i][1]):
             if rough[i][1] < low:
                 break  # The members are sorted, so none of the others can be the worst either.
-            ends = self._precise(i)._delta(gamma, direction)
+            ends = answer(self._precise(i))
             low, high = max(low, ends[0]), max(high, ends[1])
         return low, max(low, high)
 
@@ -557,6 +546,10 @@ class Worst(WorldPair):
 
     def __repr__(self) -> str:
         return f"Worst({len(self.members)} experiments; {self.certainty})"
+
+
+def _ends(bracket: Bracket) -> Ends:
+    return bracket.lower, bracket.upper
 
 
 class BracketedExperiment(Experiment):

@@ -334,14 +334,6 @@ def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: f
     return float(min(1.0, bound.max() * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)))
 
 
-def kept_bits_chi_square_upper(kept: list[tuple[float, int]], one: float, zero: float, reports: int) -> float:
-    """An upper bound on χ² of one person against two, Π (1 + χ²) - 1 over the kept bits, at the worst split."""
-    if reports < 2:
-        return 0.0
-    largest = float(_chi_squares(kept, one, zero, reports).max())
-    return largest * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)
-
-
 def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: int) -> float:
     """An upper bound on the advantage of tracking one kept symbol out of `values`, at the worst split.
 

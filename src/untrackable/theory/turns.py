@@ -155,25 +155,8 @@ def recognition_upper(
     return min(1.0, (math.exp(checks.non_negative("eps_report", eps_report)) * ratio + unseen) / people)
 
 
-def leaked_matches(views: Sequence[Sequence[SupportsFloat]]) -> float:
-    """N times the probability of recognising somebody among N people, for large N: Σ_x max_y P(x|y) (exact).
-
-    `views[x][y]` is the probability that a person shows view x at the first place and view y at the second. The
-    result is the exponential of what is known elsewhere as the maximal leakage. One turn leaks at most 2.
-    """
-    rows = [[checks.non_negative("views", chance) for chance in row] for row in views]
-    columns = list(zip(*rows, strict=True))
-    if abs(math.fsum(sum(row) for row in rows) - 1) > 1e-9:
-        raise ValueError("views must sum to 1")
-    likely = [math.fsum(column) for column in columns]
-    return math.fsum(
-        max((chance / whole for chance, whole in zip(row, likely, strict=True) if whole), default=0.0)
-        for row in rows
-    )
-
-
 def several_turns_lower(turns: int, *, overlapping: bool) -> int:
-    """What several turns of one person leak at least, in the sense of `leaked_matches`.
+    """What several turns of one person leak at least: the exponential of the maximal leakage.
 
     2^c for c campaigns one after the other, if people keep one place for the length of a campaign: each excludes
     half of the people. 2^(c+1) - 2 for campaigns over the same rounds, if people change places once. There is no
