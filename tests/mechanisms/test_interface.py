@@ -6,6 +6,7 @@ import pytest
 
 from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable.errors import DeckEmpty, ValueChangeRefused
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.dbitflip import DBitFlip
 from untrackable.mechanisms.deck import Dealt, Deck
 from untrackable.mechanisms.fading import Fading
@@ -16,12 +17,10 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.randomness import system
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
-from untrackable.mechanisms.votes import Votes
 
 OTHERS: list[Mechanism] = [
     Unary.for_budget("L-SUE", values=5, eps=1.0, eps_report=0.5),

@@ -53,11 +53,11 @@ from untrackable.mechanisms.local_interface import (
 from untrackable.mechanisms.randomness import Entropy
 from untrackable.mechanisms.views import Views
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import thinned_factor
-from untrackable.theory.convolution import Round, lattice_factor
+from untrackable.theory.convolution import Round, lattice_factor, squares, tail_shift
 from untrackable.theory.crowd import Rounds
 from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter, squares, tail_shift
+from untrackable.theory.search import gaussian_shift, largest_parameter
+from untrackable.theory.turns import thinned_factor
 
 ONE_BY_ONE = 64
 """Up to this many rounds, privacy is exact: each round is a factor of its own."""

@@ -39,13 +39,13 @@ from untrackable.mechanisms.local_interface import (
 )
 from untrackable.mechanisms.randomness import Entropy
 from untrackable.strict_json import plain
-from untrackable.theory import attendance
+from untrackable.theory import turns
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import AMONG
 from untrackable.theory.crowd import LARGEST_CROWD
 from untrackable.theory.experiment import Experiment, Mixture, Worst, dominating_experiment
 from untrackable.theory.factor import Factor
 from untrackable.theory.theorems import reports_of_two_values
+from untrackable.theory.turns import AMONG
 
 MOST_VALUES = 100_000
 """The largest number of changing values that is bounded."""
@@ -627,7 +627,7 @@ def recognition(mechanism: Mechanism, rounds: int, *, people: int = AMONG) -> Br
     of worlds dominates all splits of the reports between the two places, and its power is concave. So recognition
     is at most its power at a false positive rate of x (upper), and x itself if reports cannot be linked (exact).
     """
-    alone = attendance.recognition(rounds, people)
+    alone = turns.recognition(rounds, people)
     if alone.lower == 1 or mechanism.tracking_advantage_upper(rounds) == 0:
         return alone
     reports = dominating_experiment(mechanism.tracking_upper(rounds))
@@ -723,12 +723,12 @@ _HOMES = {
     "lgrr": "kept_symbol.Lgrr",
     "loloha": "loloha.Loloha",
     "memoized": "stored.Memoized",
-    "one-change": "one_change.OneChange",
+    "one-change": "changing_bit.OneChange",
     "rappor": "rappor.Rappor",
     "rnip": "stored.InnerProduct",
     "stored": "stored.Stored",
     "unary": "kept_bits.Unary",
-    "votes": "votes.Votes",
+    "votes": "changing_bit.Votes",
 }
 _BASES = {
     "count-mean-sketch": "sketches.CountMeanSketch",

@@ -32,8 +32,7 @@ from untrackable.estimation.aggregators import (
 )
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, independent_bits_spread
-from untrackable.kernels.engine import arrays
-from untrackable.kernels.noise import draw_events
+from untrackable.kernels.engine import arrays, compiled, read_only
 from untrackable.mechanisms.interface import (
     After,
     Mechanism,
@@ -46,7 +45,16 @@ from untrackable.mechanisms.interface import (
     worst,
 )
 from untrackable.mechanisms.local_interface import Truthfulness, integer_population
-from untrackable.mechanisms.randomness import Chance, Entropy, chance_toward, coin, flip_chance, flip_eps, noise
+from untrackable.mechanisms.randomness import (
+    Chance,
+    Entropy,
+    chance_toward,
+    coin,
+    flip_chance,
+    flip_eps,
+    noise,
+    random_words,
+)
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
@@ -63,6 +71,16 @@ from untrackable.theory.kept_bit import (
     tracking_losses,
 )
 
+_WHOLE = 1 << 64
+"""The threshold of an event that always happens."""
+_CHUNK = 1 << 13
+"""The number of words that are drawn together, so that they stay in the second-level cache.
+
+It determines the order of the draws, so changing it changes the results of a seed."""
+_HEAD = 4
+"""The number of highest bits that are drawn for all events."""
+_PIECE = 16
+"""The number of bits that are drawn at a time for undecided events."""
 Counts = NDArray[np.int64]
 Moved = tuple[int, int, int]
 """The numbers of positions that two values both set, that only the first sets, and that only the second sets."""
@@ -343,6 +361,79 @@ def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool)
     """Refuse two probabilities that become equal or change their order when rounded to 64 bits."""
     if first.threshold == second.threshold or (first.threshold > second.threshold) != above:
         raise ValueError(f"{one} and {other} must differ by more than 2^-63 to be drawn apart")
+
+
+# --- independent random events of simulated clients, 64 at a time: one per bit of a word -------------------
+
+
+def draw_events(which: Words, first: int, second: int, rng: np.random.Generator, *, among: Words) -> Words:
+    """Draw bits that are 1 with probability first/2^64 where `which` has a 1, and second/2^64 where it has a 0.
+
+    Only bits that are set in `among` are drawn; all others are 0. Both arrays hold rows of words, and `among`
+    applies to every row. An event happens if a random 64-bit number is below its threshold. The numbers are drawn
+    from their highest bits down. Four words give the highest four bits of 64 numbers, and these already decide all
+    but four events on average. Each undecided event gets 16 more bits, until all 64 bits are drawn. This takes
+    about five words for 64 events.
+    """
+    if not (0 <= first <= _WHOLE and 0 <= second <= _WHOLE):
+        raise ValueError("first and second must be between 0 and 2^64")
+    flat = np.ascontiguousarray(which).reshape(-1)
+    undecided = np.array(np.broadcast_to(among, which.shape), order="C").reshape(-1)
+    happened = np.zeros(flat.size, dtype=np.uint64)
+    for start in range(0, flat.size, _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        _settle_events(read_only(flat[chunk]), first, second, rng, undecided[chunk], happened[chunk])
+    return happened.reshape(which.shape)
+
+
+def _settle_events(
+    which: Words, first: int, second: int, rng: np.random.Generator, undecided: Words, happened: Words
+) -> None:
+    """Draw all undecided events and set the bits of those that happen. Overwrites `undecided`."""
+    for threshold, mine in ((first, which), (second, ~which)):
+        if threshold == _WHOLE:
+            happened |= mine & undecided
+        if threshold in (0, _WHOLE):
+            undecided &= ~mine
+    kernels = compiled(0)  # Simulation alone rarely pays for loading the kernels, so they are used only if loaded.
+    head, pieces = (_event_heads, _event_pieces) if kernels is None else (kernels.event_heads, kernels.event_pieces)
+    both = (first % _WHOLE, second % _WHOLE)
+    bits = 64 - _HEAD
+    words = read_only(random_words(rng, _HEAD * which.size))
+    one, other = (np.uint64(t >> bits) for t in both)
+    left = head(words, which, one, other, undecided, happened)
+    # Once the remaining bits of both thresholds are 0, no further number can be below its threshold.
+    while left and bits > 0 and any(t % (1 << bits) for t in both):
+        bits -= _PIECE
+        one, other = (np.uint64((t << _PIECE >> bits + _PIECE) % (1 << _PIECE)) for t in both)
+        left = pieces(read_only(random_words(rng, -(-left * _PIECE // 64))), which, one, other, undecided, happened)
+
+
+def _event_heads(
+    words: Words, which: Words, ones: np.uint64, others: np.uint64, undecided: Words, happened: Words
+) -> int:
+    """`event_heads` with NumPy alone: compare the highest bits; returns the number of events still undecided."""
+    for i, drawn in enumerate(words.reshape(-1, _HEAD).T):
+        own, rest = (-(int(t) >> (_HEAD - 1 - i) & 1) % _WHOLE for t in (ones, others))
+        threshold = (which & np.uint64(own)) | (~which & np.uint64(rest))
+        happened |= undecided & ~drawn & threshold
+        undecided &= ~(drawn ^ threshold)
+    return int(np.bitwise_count(undecided).sum(dtype=np.int64))
+
+
+def _event_pieces(
+    words: Words, which: Words, ones: np.uint64, others: np.uint64, undecided: Words, happened: Words
+) -> int:
+    """`event_pieces` with NumPy alone: compare the next 16 bits; returns the number of events still undecided."""
+    place, lane = np.nonzero(undecided[:, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1))
+    bit = np.uint64(1) << lane.astype(np.uint64)
+    drawn = (words[:, None] >> np.arange(0, 64, _PIECE, dtype=np.uint64)).reshape(-1)[: place.size]
+    drawn = drawn & np.uint64((1 << _PIECE) - 1)
+    threshold = np.where(which[place] & bit, ones, others)
+    undecided[:] = 0
+    for array, chosen in ((happened, drawn < threshold), (undecided, drawn == threshold)):
+        np.bitwise_or.at(array, place[chosen], bit[chosen])
+    return int(np.count_nonzero(drawn == threshold))
 
 
 class PositionCounts(Aggregator):

@@ -137,6 +137,13 @@ class Chance:
         return words < np.uint64(self.threshold)
 
 
+def random_words(rng: "np.random.Generator", count: int) -> "NDArray[np.uint64]":
+    """Independent uniform words for a simulation."""
+    import numpy as np
+
+    return rng.integers(0, _WHOLE - 1, size=count, dtype=np.uint64, endpoint=True)
+
+
 def coin(chance: Chance) -> "Coin":
     """The event as a coin. Its complement and its bias are computed from the integers, so no digits cancel."""
     from untrackable.theory.kept_bit import Coin

@@ -466,7 +466,7 @@ _SignTable = tuple[FloatArray, FloatArray, FloatArray]
 def sign_tracking_factor(first: int, second: int, step: float) -> Factor:
     """One person against two, where `first` and `second` intervals of the two sides have a change and c is `step`.
 
-    A client of `mechanisms.one_change` reports one of its k changes [SODA 2019, online monitoring], so its signs
+    A client of `mechanisms.changing_bit` reports one of its k changes [SODA 2019, online monitoring], so its signs
     depend on each other. Given the level, their likelihood relative to fair coins is 1 + c·Σ w·s. Here s are the
     signs, w is the net change over each interval, and c = β/k. Let S and S' be the sums of the signs of the two
     sides, with a sign positive if it agrees with the change. Then P ∝ 1 + c(S + S') and Q ∝ (1 + cS)(1 + cS'), so P
