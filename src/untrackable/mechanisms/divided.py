@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,8 @@ class Divided:
     bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
     layout: LevelLayout = field(init=False, repr=False, compare=False)
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values differ in every part."""
     published = "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis (2006)"
 
     def __post_init__(self) -> None:
@@ -73,7 +76,6 @@ class Divided:
 
     @property
     def values(self) -> int:
-        """The number of values, 2^bits."""
         return 1 << sum(self.sizes)
 
     @property
@@ -138,17 +140,11 @@ class Divided:
         return own
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: every part must be a report of its base."""
         starts = _starts([base.report_bits for base in self.bases])
         return 0 <= report < 1 << self.report_bits and all(
             base.possible(report >> start & (1 << base.report_bits) - 1)
             for base, start in zip(self.bases, starts, strict=True)
         )
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values differ in every part."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The product of all parts' factors, for two values that differ in every part. It dominates all others."""
@@ -160,15 +156,13 @@ class Divided:
         return log_ratio_upper(more, math.prod(base.flip.threshold for base in self.bases))
 
     def crowd_classes(self) -> CrowdClasses:
-        """Those of the part with the largest eps alone: less is learned from it than from all (lower)."""
+        """The classes of the part with the largest eps: less is learned from it than from all parts (lower)."""
         return max(self.bases, key=lambda base: base.eps).crowd_classes()
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice has all parts equal. Two reports have them by chance."""
         return _product([base.repeat_factor() for base in self.bases])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability of every report: the sum over its parts."""
         shape = reports.shape[:-1] if self.layout.bytes else reports.shape
         split = self.split(self.layout.rows(reports))
         logs = (

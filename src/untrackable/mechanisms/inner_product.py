@@ -97,7 +97,6 @@ class NoisyInnerProduct:
 
     @property
     def values(self) -> int:
-        """The number of values, 2^bits."""
         return 1 << self.bits
 
     @property
@@ -138,7 +137,6 @@ class NoisyInnerProduct:
         return pack(vectors, answers.reshape(values.shape), self.bits)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: its vectors must be independent, so none is zero."""
         vectors, _ = parted(report, self.bits, self.width)
         return 0 <= report < 1 << self.report_bits and independent(vectors)
 
@@ -237,7 +235,6 @@ class NoisyInnerProduct:
         return math.sqrt(self.held_variance(share) / checks.integer("people", people, low=1))
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""
         truth, other = self.chances()
         lie, chance, log_lists = self.flip.probability, 1 / self._lists(), math.log(self._lists())
         equal = [truth**2 * chance, lie * other * chance]

@@ -12,6 +12,7 @@ In JSON, a mechanism is the name of its class in `_HOMES`, and the parameters th
 
 import importlib
 import inspect
+import itertools
 import operator
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -465,7 +466,7 @@ class Mechanism(ABC):
         return worst(self._trackings(ObservedRounds.of(rounds, first, reports, split)))
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
-        """The same for people who hold this value. It matters where some values are easier to track."""
+        """`tracking` of people who hold this value, which matters where some values are easier to track."""
         return self.tracking(rounds=rounds, first=first)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
@@ -477,7 +478,7 @@ class Mechanism(ABC):
         return self.tracking(reports=reports)
 
     def tracking_upper(self, reports: int, *, values: int = 1) -> Pair:
-        """The same for people who change between this many values (upper). `ValueError` if no bound is known.
+        """Tracking of people who change between this many values (upper). `ValueError` if no bound is known.
 
         A client that keeps a state for each value sends reports from several independent states.
         """
@@ -685,26 +686,25 @@ def crowd_curve(
     return curve
 
 
-def pack_integers(numbers: list[int], bits: int) -> bytes:
-    """Integers of a fixed width, each in ⌈bits/8⌉ bytes, big-endian."""
-    size = (bits + 7) // 8
-    return b"".join(number.to_bytes(size, "big") for number in numbers)
+def pack_integers(numbers: Sequence[int], widths: Sequence[int]) -> bytes:
+    """Integers of these widths in bits, each in ⌈width/8⌉ bytes, big-endian."""
+    return b"".join(number.to_bytes((width + 7) // 8, "big") for number, width in zip(numbers, widths, strict=True))
 
 
-def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:
+def unpack_integers(data: bytes, widths: Sequence[int]) -> list[int]:
     """The integers that `pack_integers` packed. A wrong length or a surplus bit is an error."""
-    size = (bits + 7) // 8
-    if len(data) != size * count:
-        raise StateError(f"this state should have a payload of {size * count} bytes, it has {len(data)}")
-    numbers = [int.from_bytes(data[i : i + size], "big") for i in range(0, len(data), size)]
-    if any(number >> bits for number in numbers):
+    ends = [0, *itertools.accumulate((width + 7) // 8 for width in widths)]
+    if len(data) != ends[-1]:
+        raise StateError(f"this state should have a payload of {ends[-1]} bytes, it has {len(data)}")
+    numbers = [int.from_bytes(data[start:end], "big") for start, end in itertools.pairwise(ends)]
+    if any(number >> width for number, width in zip(numbers, widths, strict=True)):
         raise StateError("this state has bits set that its mechanism does not use")
     return numbers
 
 
 def unpack_reports(data: bytes, bits: int, count: int, possible: Callable[[int], bool]) -> list[int]:
     """Stored reports; one that its mechanism cannot have made is an error."""
-    reports = unpack_integers(data, bits, count)
+    reports = unpack_integers(data, [bits] * count)
     if not all(possible(report) for report in reports):
         raise StateError("this state holds a report that its mechanism cannot have made")
     return reports

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,14 +84,11 @@ class _OneNoisyBit:
     __slots__ = ()
     flip: Chance
     report_bits = 1
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values always have different bits before the noise."""
 
     def possible(self, report: int) -> bool:
         return report in (0, 1)
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values always have different bits before the noise."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""
@@ -134,7 +131,6 @@ class RandomizedResponse(_OneNoisyBit):
         return (1 - lie) / (1 - 2 * lie)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are equal by chance."""
         lie = self.flip.probability
         return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
 
@@ -267,7 +263,7 @@ class MeanAggregator(BitAggregator):
         )
 
     def _spread(self, weights: FloatArray) -> Spread:
-        """That of weights on a line over all values; others cannot be estimated."""
+        """The spread of weights on a line over all values; no other sums can be estimated."""
         line = np.linspace(weights[0], weights[-1], weights.size)
         reach = abs(float(weights[-1] - weights[0]))
         if weights.size != self._values or np.abs(weights - line).max() > _LINE * max(reach, 1e-300):
@@ -290,6 +286,8 @@ class SubsetSelection:
     size: int = 0
     miss: Chance = field(init=False, repr=False)
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Every two values have the same factor."""
     published = "Ye, Barg, Optimal Schemes for Discrete Distribution Estimation (IEEE Trans. Inf. Theory 2018)"
 
     def __post_init__(self) -> None:
@@ -332,13 +330,7 @@ class SubsetSelection:
         return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: it must be a set of the right size."""
         return 0 <= report < 1 << self.values and report.bit_count() == self.size
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: every two values have the same factor."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the set contains one of the two values, and 0 if it contains both or neither."""
@@ -374,7 +366,6 @@ class SubsetSelection:
         return (1 - elsewhere) * span
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are the same set by chance."""
         chances = self.miss.opposite().probability, self.miss.probability
         logs = self._log_sets()
         equal = [chance**2 * math.exp(-sets) for chance, sets in zip(chances, logs, strict=True)]
@@ -461,6 +452,7 @@ class Present:
 
     values = 1
     report_bits = 1
+    certainty: ClassVar[Certainty] = "exact"
 
     def draw(self, value: int, entropy: Entropy) -> int:
         """0, without any entropy."""
@@ -472,11 +464,6 @@ class Present:
     def possible(self, report: int) -> bool:
         return report == 0
 
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: there is only one value."""
-        return "exact"
-
     def privacy_factor(self) -> Factor:
         return Factor([1.0], [1.0])
 
@@ -484,7 +471,6 @@ class Present:
         return 0.0
 
     def repeat_factor(self) -> Factor:
-        """All reports are equal, sent once or twice."""
         return Factor([1.0], [1.0])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
@@ -544,7 +530,7 @@ class LocalWrapper(Mechanism):
         return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
 
     def held_error(self, people: int, *, share: float, round: int = 1) -> float | None:
-        """That of one report of the base by each person, if the base can say."""
+        """The error from one report of the base by each person, if the base can say."""
         return self.base.held_error(people, share) if isinstance(self.base, NoisyInnerProduct) else None
 
     def shift(self, *, round: int = 1) -> float | None:
@@ -615,7 +601,7 @@ class Fresh(LocalWrapper):
 
     @property
     def loss_of_one_report(self) -> float | None:
-        """That of the base, if it can say."""
+        """The loss of one report of the base, if the base can say."""
         return self.base.largest_loss() if isinstance(self.base, BoundedLocal) else None
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
@@ -632,13 +618,12 @@ class Fresh(LocalWrapper):
         return self.base.aggregator(Scope(self, 0, pools=True))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
-        """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
+        """Privacy is the same whether values change or not. Without a last report, everything is revealed."""
         if reports is None:
             return everything_revealed("exact")
         return Experiment([(self.base.privacy_factor(), reports)], certainty=self.base.certainty)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
-        """A new report for every round."""
         if reports is None:
             raise ValueError("reports must be given: fresh reports have no last round")
         return [(self.base, reports)]
@@ -656,7 +641,6 @@ class Fresh(LocalWrapper):
         ]
 
     def new_state(self, value: int, source: Entropy) -> int:
-        """The value itself."""
         return checks.private_integer("value", value, below=self.base.values)
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
@@ -670,10 +654,10 @@ class Fresh(LocalWrapper):
 
     def pack_state(self, state: int) -> bytes:
         """The value, in as few bytes as the values of the base need."""
-        return pack_integers([state], self._value_bits())
+        return pack_integers([state], [self._value_bits()])
 
     def unpack_state(self, payload: bytes) -> int:
-        return unpack_integers(payload, self._value_bits(), 1)[0]
+        return unpack_integers(payload, [self._value_bits()])[0]
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)
@@ -699,14 +683,14 @@ class CountChances(NamedTuple):
 
 
 def count_chances(mechanism: Mechanism) -> CountChances | None:
-    """Those of a mechanism whose rounds are alike; of one level, if strings are discovered. None if it has none."""
+    """The chances for a mechanism whose rounds are alike, and for one level of discovered strings; else None."""
     if not isinstance(mechanism, LocalWrapper) or not mechanism.independent or not mechanism.rounds_alike:
         return None
     return base_chances(mechanism.base)
 
 
 def base_chances(base: Local) -> CountChances | None:
-    """Those of one report of a local mechanism."""
+    """The chances for one report of a local mechanism, if it counts for values in this way."""
     if isinstance(base, Levelled):
         return base_chances(base.base)
     if not isinstance(base, NoisyInnerProduct):
@@ -750,12 +734,12 @@ class PathChances(NamedTuple):
 
 
 def chances_of(mechanism: Mechanism, looks: int) -> PathChances | None:
-    """Those of a mechanism that reports afresh in every round."""
+    """The chances for a mechanism that sends reports about paths with this many looks, if it does."""
     return path_chances(mechanism.base, looks) if isinstance(mechanism, LocalWrapper) else None
 
 
 def path_chances(base: Local, looks: int) -> PathChances | None:
-    """Those of reports about paths with this many looks; None if answers are not as wide as the path."""
+    """The chances for reports about paths with this many looks; None if answers are not as wide as the path."""
     if not isinstance(base, Views) or base.whole is None or len(base.views) > 1 or base.width < base.bits:
         return None
     truth, lie = base.bases[0].chances()

@@ -2,7 +2,7 @@
 
 Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017). A report is about a hash of the value.
 Each report draws one of `hashes` (k) hash functions, called rows, into `width` (m) positions. Both sketches are
-local mechanisms. `Fresh` sends a new report each round, as deployed; `Memoized` and `Dealt` would keep a state.
+frequency oracles. `Fresh` sends a new report each round, as deployed; `Memoized` and `Dealt` would keep a state.
 
 Estimates correct for noise and, on average over hash functions, for collisions. Errors hold if hash values are
 uniform and independent; the spreads of sums over values are those of the actual hash functions, which are public.
@@ -86,11 +86,8 @@ class Sketch(ABC):
     published: ClassVar[str] = "Apple Differential Privacy Team, Learning with Privacy at Scale (2017)"
     persists: ClassVar[str] = "nothing while reports are fresh; memoised, the whole report, word for word"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-
-    @property
-    def certainty(self) -> Certainty:
-        """Upper: the factor is that of two values that collide in no row, and there may be no such values."""
-        return "upper"
+    certainty: ClassVar[Certainty] = "upper"
+    """The factor is that of two values that collide in no row, and there may be no such values."""
 
     def __post_init__(self) -> None:
         checks.settle(
@@ -220,7 +217,6 @@ class CountMeanSketch(Sketch):
         return np.packbits(bits, axis=-1, bitorder="little")
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: it is of a row that there is."""
         return 0 <= report < self.hashes << self.width
 
     def privacy_factor(self) -> Factor:
@@ -234,7 +230,7 @@ class CountMeanSketch(Sketch):
         return Factor(p, [p[1], p[0], p[2]], [eps, -eps, 0.0])
 
     def largest_loss(self) -> float:
-        """That of two entries that differ, rounded up."""
+        """The loss of two entries that differ, rounded up."""
         return 2 * flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
@@ -345,7 +341,6 @@ class HadamardSketch(Sketch):
         return reports
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: it is of a row that there is."""
         return 0 <= report < 2 * self.hashes * self.width
 
     def privacy_factor(self) -> Factor:
@@ -357,11 +352,10 @@ class HadamardSketch(Sketch):
         return Factor([(1 - lie) / 2, lie / 2, 0.5], [lie / 2, (1 - lie) / 2, 0.5], [eps, -eps, 0.0])
 
     def largest_loss(self) -> float:
-        """That of a coordinate that differs, rounded up."""
+        """The loss of a coordinate that differs, rounded up."""
         return flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are equal by chance, row and coordinate too."""
         lie, chance = self.flip.probability, 1 / (self.hashes * self.width)
         equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])

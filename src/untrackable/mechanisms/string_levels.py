@@ -63,7 +63,6 @@ class Levelled(ViewReports):
         return 1 << (self.levels * self.base.bits)
 
     def part(self, value: int, level: int) -> int:
-        """The part of a value at a level."""
         return value >> self.base.bits * level & (self.base.values - 1)
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
@@ -86,11 +85,11 @@ class Levelled(ViewReports):
         return self.layout.joined(levels, self.base.simulate(parts, rng))
 
     def crowd_classes(self) -> CrowdClasses:
-        """Those of the base, for values that differ in every part."""
+        """The classes of the base, for values that differ in every part."""
         return self.base.crowd_classes()
 
     def largest_weight(self) -> float:
-        """That of the base, among the reports that are about the same part."""
+        """The weight in the base, among the reports that are about the same part."""
         return self.base.largest_weight()
 
     def accuracy(self, people: int, beta: float) -> Accuracy:

@@ -1,7 +1,8 @@
 """Views of a value: each report is about some bits of it only, drawn for every report, and only these are paid for.
 
-It is a frequency oracle with subsampling of questions: the view is drawn, and the report is a noisy inner product
-of the bits that the view shows. `view_tables` says how well the tables of all views are known by such reports.
+It is a frequency oracle with subsampling of questions, under local differential privacy: the view is drawn, and
+the report is a noisy inner product of the bits that the view shows. `view_tables` says how well the tables of all
+views are known by such reports.
 """
 
 import itertools
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,6 +143,8 @@ class ViewReports(ABC):
 
     __slots__ = ()
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values differ in every view, and every base has the same factor for all its values."""
     bases: tuple[NoisyInnerProduct, ...]
     """The noisy inner product of each view."""
     weights: tuple[int, ...]
@@ -184,11 +187,6 @@ class ViewReports(ABC):
         view, rest = divmod(report, 1 << self.layout.base_bits)
         return 0 <= view < len(self.bases) and self.bases[view].possible(rest)
 
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values differ in every view, and every base has the same factor for all its values."""
-        return "exact"
-
     def _grouped(self) -> Iterator[tuple[NoisyInnerProduct, Fraction, int]]:
         """Each base with the probability of its view, and how many views have both."""
         for (base, share), number in Counter(zip(self.bases, self.shares(), strict=True)).items():
@@ -201,7 +199,7 @@ class ViewReports(ABC):
         )
 
     def differing(self) -> float:
-        """The same, rounded."""
+        """The probability as a float."""
         return float(self.differing_exact())
 
     def privacy_factor(self) -> Factor:
@@ -223,7 +221,6 @@ class ViewReports(ABC):
         return max(base.largest_loss() for base in self.bases)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports have the same view and base report by chance."""
         p: list[float] = []
         q: list[float] = []
         losses: list[float] = []
@@ -324,7 +321,6 @@ class Views(ViewReports):
         return next((i for i, view in enumerate(self.views) if len(view) == self.bits), None)
 
     def part(self, value: int, view: int) -> int:
-        """The bits that a view shows, as one number."""
         return sum((value >> position & 1) << i for i, position in enumerate(self.views[view]))
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
