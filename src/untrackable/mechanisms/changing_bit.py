@@ -131,7 +131,6 @@ class OneChange(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """Width of the round, the level and the code."""
         return (4 * self.rounds * self.levels - 1).bit_length()
 
     def _encoded(self, round: int, level: int, code: int) -> int:
@@ -302,7 +301,6 @@ class OneChange(Mechanism):
         return pack_integers(state, [_WORD] * len(state))
 
     def unpack_state(self, payload: bytes) -> ChangeState:
-        """The state of these bytes. A state that cannot occur is an error."""
         state = ChangeState(*unpack_integers(payload, [_WORD] * len(ChangeState._fields)))
         limits = (self.levels - 1, self.changes - 1, 1, 1, self.changes, self.rounds, self.rounds)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=False))
@@ -623,7 +621,6 @@ class Votes(Mechanism):
         return pack_integers(state, [_WORD] * len(state))
 
     def unpack_state(self, payload: bytes) -> Voter:
-        """The state of these bytes. A state that cannot occur is an error."""
         state = Voter(*unpack_integers(payload, [_WORD] * len(Voter._fields)))
         limits = (1, 1, 1, min(self.votes, state.round), LARGEST_ROUND, 3 if state.round in self.updates else 1)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=True))

@@ -226,7 +226,6 @@ class DBitFlip(Permanent):
         return self.sampled + self.buckets
 
     def unpack_state(self, payload: bytes) -> int:
-        """The state's integer. A set of another size is an error."""
         state = Permanent.unpack_state(self, payload)
         if (state >> self.positions).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")

@@ -97,7 +97,6 @@ class Divided:
 
     @property
     def report_bits(self) -> int:
-        """Width of the reports about all parts."""
         return self.layout.report_bits
 
     @property

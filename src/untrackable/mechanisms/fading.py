@@ -361,7 +361,6 @@ class Faded(Mechanism):
         return state._replace(report=self.base(round).draw(0, source))
 
     def change_value(self, state: Memory, value: int, source: Entropy) -> Memory:
-        """The state with another value for all later rounds. The last report stays."""
         return state._replace(value=checks.private_integer("value", value, below=self.capacity))
 
     @property
@@ -372,7 +371,6 @@ class Faded(Mechanism):
         return pack_integers((state.round, state.value, state.report), self._widths)
 
     def unpack_state(self, payload: bytes) -> Memory:
-        """The state of these bytes. A round without a report, or a report without a round, is an error."""
         round, value, report = unpack_integers(payload, self._widths)
         if value >= self.capacity:
             raise StateError("this state has a value that its mechanism cannot have")

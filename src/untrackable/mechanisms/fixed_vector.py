@@ -239,7 +239,6 @@ class QuestionMechanism(LocalWrapper):
         return self.base.answered(state.question, state.value, source), state
 
     def change_value(self, state: Any, value: int, source: Entropy) -> Any:
-        """With fresh noise, the state with the same question and another value."""
         if self._fixed:
             return Mechanism.change_value(self, state, value, source)
         return QuestionState(state.question, checks.private_integer("value", value, below=self.base.values))
@@ -249,13 +248,11 @@ class QuestionMechanism(LocalWrapper):
         return self.report_bits - 1, (self.base.values - 1).bit_length()
 
     def pack_state(self, state: Any) -> bytes:
-        """The report; or the question and the value."""
         if self._fixed:
             return self._once.pack_state(state)
         return pack_integers(state, self._widths)
 
     def unpack_state(self, payload: bytes) -> Any:
-        """The state of these bytes. A question that does not exist is an error."""
         if self._fixed:
             return self._once.unpack_state(payload)
         question, value = unpack_integers(payload, self._widths)
@@ -343,7 +340,6 @@ class NumberedBit(VectorQuestion):
 
     @property
     def report_bits(self) -> int:
-        """Width of the number and the bit."""
         return (2 * self.people - 1).bit_length()
 
     @property

@@ -101,7 +101,6 @@ class NoisyInnerProduct:
 
     @property
     def report_bits(self) -> int:
-        """Width of the vectors and the answer."""
         return self.width * (self.bits + 1)
 
     @property

@@ -175,7 +175,6 @@ class Loloha(KeptSymbol):
 
     @property
     def report_bits(self) -> int:
-        """The symbol, and the seed above it."""
         return self.seed_bits + self.symbol_bits
 
     @property

@@ -116,7 +116,6 @@ class Rappor(Permanent):
         return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
 
     def unpack_state(self, payload: bytes) -> int:
-        """The state's integer. A cohort that does not exist is an error."""
         state = Permanent.unpack_state(self, payload)
         if state >> self.positions >= self.cohorts:
             raise StateError("this state has a cohort that its mechanism does not have")

@@ -191,7 +191,6 @@ class CountMeanSketch(Sketch):
 
     @property
     def report_bits(self) -> int:
-        """Width of the vector and the row."""
         return self.width + self.row_bits
 
     @property
@@ -250,7 +249,6 @@ class CountMeanSketch(Sketch):
         return Factor([*once, 0.0], [*twice, unequal], loss, error=error)
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability, from the number of flipped entries."""
         rows = self._rows(reports)
         position = self.positions(rows, np.array([value], dtype=np.uint64)).astype(np.int64)
         byte = np.take_along_axis(reports, (position >> 3)[..., None], axis=-1)[..., 0].astype(np.int64)
@@ -321,7 +319,6 @@ class HadamardSketch(Sketch):
 
     @property
     def report_bits(self) -> int:
-        """Width of the bit, the coordinate and the row."""
         return 1 + self.coordinate_bits + self.row_bits
 
     def draw(self, value: int, entropy: Entropy) -> int:
@@ -361,7 +358,6 @@ class HadamardSketch(Sketch):
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability, from whether the bit is the true one."""
         where = reports.astype(np.uint64, copy=False) >> np.uint64(1)
         rows, coordinates = where // np.uint64(self.width), where % np.uint64(self.width)
         own = self.positions(rows, np.array([value], dtype=np.uint64))
@@ -424,7 +420,6 @@ class SketchSums(Aggregator):
 
     @property
     def why_candidates(self) -> str:
-        """Why candidates are needed, if there are too many values to estimate all."""
         few = self.sketch.values <= LARGEST_DENSE
         return "" if few else f"there are {self.sketch.values} values, more than {LARGEST_DENSE} to estimate"
 
@@ -546,7 +541,6 @@ class RowSpreads(Spreads):
         self._sketch, self._values = sketch, values
 
     def of(self, weights: FloatArray) -> Spread:
-        """The spread, from all rows."""
         self._check(1)
         sums = self._sums(weights)
         given = np.zeros(self._values.size)

@@ -286,7 +286,6 @@ class ViewSpreads(Spreads):
         self._law, self._frequencies = law, frequencies
 
     def of(self, weights: FloatArray) -> Spread:
-        """The spread for these weights. Entries beyond them have weight 0."""
         padded = np.zeros(1 << self._law.bits)
         padded[: weights.size] = weights
         return self._law.spread(padded)

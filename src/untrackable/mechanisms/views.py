@@ -165,7 +165,6 @@ class ViewReports(ABC):
 
     @property
     def report_bits(self) -> int:
-        """Width of the longest report of a base, and of the view."""
         return self.layout.report_bits
 
     @property
@@ -548,7 +547,22 @@ class ViewRows(NamedTuple):
     rows: NDArray[np.uint64]
 
 
-class ViewAggregator(Aggregator):
+class LaidOutSums(Aggregator):
+    """Sums of reports that are integers, or bytes, in the layout of a level and a report of a base."""
+
+    def __init__(self, scope: Scope, layout: LevelLayout) -> None:
+        super().__init__(scope)
+        self._layout = layout
+        self._axes = 2 if layout.bytes else 1
+
+    def _array(self, reports: list[int]) -> Reports:
+        return self._layout.array(reports, self._outside())
+
+    def _checked(self, reports: Reports) -> Reports:
+        return self._layout.rows(reports)
+
+
+class ViewAggregator(LaidOutSums):
     """For every view and every vector of its bits, the sum of the signs of the answers about it.
 
     `sums` has the entries of one view after those of another. The estimate of a table pools all views that show the
@@ -558,10 +572,8 @@ class ViewAggregator(Aggregator):
     _sums = ("sums",)
 
     def __init__(self, scope: Scope, mechanism: "Views | Divided") -> None:
-        super().__init__(scope)
+        super().__init__(scope, mechanism.layout)
         self._mechanism = mechanism
-        self._layout = mechanism.layout
-        self._axes = 2 if self._layout.bytes else 1
         self._sizes = np.array([base.values for base in mechanism.bases], dtype=np.int64)
         ends = np.cumsum(self._sizes)
         self._starts = ends - self._sizes
@@ -597,12 +609,6 @@ class ViewAggregator(Aggregator):
                 "these reports are about tables of some bits each, not about whole values: estimate a table instead"
             )
         return self.table(whole, beta)
-
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._outside())
-
-    def _checked(self, reports: Reports) -> Reports:
-        return self._layout.rows(reports)
 
     def _possible(self, reports: Reports) -> None:
         if self._mechanism.width > 1:
