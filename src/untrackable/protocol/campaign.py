@@ -296,7 +296,7 @@ class Campaign:
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
         return {
-            **_drafted_json(self),
+            **_common_json(self),
             **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),
             "first_round": self.first_round,
             "question": self.question,
@@ -317,7 +317,7 @@ class Campaign:
         try:
             campaign = Campaign(
                 encoding=encoding_from_json(document["encoding"]),
-                **_drafted(document),
+                **_common_fields(document),
                 question=document["question"],
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
@@ -357,7 +357,7 @@ class CampaignDraft:
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
-        return _drafted_json(self)
+        return _common_json(self)
 
     @staticmethod
     def from_json(document: object) -> "CampaignDraft":
@@ -367,7 +367,7 @@ class CampaignDraft:
         encoding = fields["encoding"]
         try:
             return CampaignDraft(
-                encoding=None if encoding is None else encoding_from_json(encoding), **_drafted(fields)
+                encoding=None if encoding is None else encoding_from_json(encoding), **_common_fields(fields)
             )
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
@@ -435,7 +435,7 @@ class Directory:
         return directory
 
 
-def _drafted_json(campaign: Campaign | CampaignDraft) -> dict[str, Any]:
+def _common_json(campaign: Campaign | CampaignDraft) -> dict[str, Any]:
     """The fields that a campaign and its draft have in common, as JSON."""
     return {
         "encoding": None if campaign.encoding is None else campaign.encoding.to_json(),
@@ -446,7 +446,7 @@ def _drafted_json(campaign: Campaign | CampaignDraft) -> dict[str, Any]:
     }
 
 
-def _drafted(fields: dict[str, Any]) -> dict[str, Any]:
+def _common_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """These fields from JSON, but for the encoding."""
     return {
         "mechanism": mechanism_from_json(fields["mechanism"]),
