@@ -16,9 +16,8 @@ from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of, look
 from untrackable.planning.goal_fields import LARGEST_PEOPLE
 from untrackable.planning.goals import USABLE_ERROR, Goals, counted
 from untrackable.protocol.campaign import Campaign, CrowdGuarantee
-from untrackable.theory.attendance import AMONG
 from untrackable.theory.search import smallest_integer
-from untrackable.theory.turns import recognition_upper
+from untrackable.theory.turns import AMONG, recognition_upper
 
 
 def truth_words(kind: Literal["answer", "question", "marks"], own_share: float, noise_share: float) -> str:

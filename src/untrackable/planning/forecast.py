@@ -29,16 +29,18 @@ from untrackable.encodings.record import Path
 from untrackable.errors import NotEstimable
 from untrackable.estimation.intervals import MOST_RADIUS, Spread
 from untrackable.mechanisms.divided import LARGEST_PART, MOST_BITS, MOST_PARTS, Divided
-from untrackable.mechanisms.error_laws import (
+from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct, smallest_eps
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local import (
+    MOST_VALUES,
     CountChances,
+    Fresh,
+    OneBitMean,
     PathChances,
     chances_of,
     count_chances,
     path_chances,
 )
-from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct, smallest_eps
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local import MOST_VALUES, Fresh, OneBitMean
 from untrackable.mechanisms.local_interface import Local
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.view_tables import tuned_weights
