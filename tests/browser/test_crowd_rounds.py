@@ -158,7 +158,7 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
     for relays, words in (([], "the policy names none"), ([f"{study.collector}/x"], "must not be the collector")):
         study.use(asked, relays=relays)
         assert words in refusal(page, "client.answer('page 3')")
-    assert page.evaluate(KEPT).keys() == {asked.id}  # Why it was refused.
+    assert page.evaluate(KEPT).keys() == {"ledger", asked.id}  # Why it was refused, and no account.
     assert study.posts == []
 
     study.join(asked)

@@ -3,12 +3,13 @@ import type { Bytes } from "./bytes.js";
 import { begins, type Campaign, parse, roundAt } from "./campaign.js";
 import { checked } from "./campaign_check.js";
 import { fetchBytes, system } from "./entropy.js";
+import { objects, offline, persist, program, watchNetwork } from "./environment.js";
 import { type Post, post, type Reply } from "./http.js";
 import { fetched, opened } from "./joining.js";
 import { crowd } from "./load_chunk.js";
 import { need, Refused } from "./refused.js";
-import type { Account, Allowed, Ledger, Sealed, State } from "./storage.js";
-import { locked, read, stored, write } from "./storage.js";
+import type { Account, Allowed, Ledger, Sealed, State } from "./kept.js";
+import { locked, read, write } from "./storage.js";
 import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
 
@@ -30,8 +31,6 @@ export interface Options {
   policy: Policy;
   /** Whether the person agrees, asked before anything is kept or sent. Without it, the client does nothing. */
   consent?: () => boolean | Promise<boolean>;
-  /** Take part even if the browser says that the person does not want to be tracked. */
-  ignoreGlobalPrivacyControl?: boolean;
   post?: Post;
   /** Seconds since 1970. */
   clock?: () => number;
@@ -91,6 +90,7 @@ export class Client {
 
   /** The report, on disk before it is returned; null if it is not due or already sent. */
   async report(): Promise<Bytes | null> {
+    if (!(await this.#waiting())) return null;
     return locked("", async () => {
       const [, state] = await this.#kept();
       need(!state?.turn || !parse(state.campaign).gateway, "reports for a crowd are sent through a relay only");
@@ -101,23 +101,19 @@ export class Client {
   /** Send the report if it is due. A retry has the same bytes, and follows within minutes. */
   async send(): Promise<Outcome> {
     let moved = false;
-    const notice = () => {
+    const unwatch = watchNetwork(() => {
       moved = true;
-    };
-    const changes: [any, string][] = [
-      [globalThis, "offline"],
-      [(navigator as any).connection, "change"],
-    ];
-    changes.forEach(([target, event]) => target?.addEventListener?.(event, notice));
+    });
     try {
       for (let next: Outcome | number = 0; ;) {
         if (!(await this.#agreed())) return "no consent";
+        if (!(await this.#waiting())) return "nothing";
         next = await locked("/" + this.#id, () => this.#attempt(moved));
         if (typeof next == "string") return next;
         await sleep(next);
       }
     } finally {
-      changes.forEach(([target, event]) => target?.removeEventListener?.(event, notice));
+      unwatch();
     }
   }
 
@@ -147,7 +143,7 @@ export class Client {
     const [{ accounts }, known] = await read(this.#id);
     if (accounts[this.#id]?.done) return "done";
     // Another policy, client or browser may accept what was refused.
-    const page = JSON.stringify([policy, import.meta.url, navigator.userAgent]);
+    const page = JSON.stringify([policy, program()]);
     need(known?.page != page, known?.refused!);
     const document = known?.campaign || (await fetched(this.#address, this.#id));
     return locked("", async () => {
@@ -179,8 +175,7 @@ export class Client {
         await write(ledger, this.#id, { campaign: document, seen, days });
         return "not yet";
       }
-      // Some browsers ask the person, who may take long.
-      navigator.storage?.persist?.().catch(() => {});
+      persist();
       const drawn = await drawTurn(asked, system);
       ledger.accounts[this.#id] = joined;
       joined.done = !drawn.turn || drawn.turn <= round;
@@ -201,7 +196,7 @@ export class Client {
     } catch (error) {
       if (error instanceof Refused && !error.passing) {
         const kept = { campaign: "", ...state, refused: error.message, page };
-        await stored("readwrite", store => store.put(kept, this.#id));
+        await write(ledger, this.#id, kept);
       }
       throw error;
     }
@@ -209,11 +204,16 @@ export class Client {
 
   /** The time of the report, and the seconds until its round is over. */
   async #next(): Promise<[due: number | null, left: number]> {
-    const [, state] = await locked("", () => this.#kept());
+    const [, state] = (await this.#waiting()) ? await locked("", () => this.#kept()) : [];
     if (!state?.turn) return [null, 0];
     const asked = parse(state.campaign);
     const now = this.#options.clock();
     return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now];
+  }
+
+  /** Whether a report may be sent or is to be forgotten. Without a turn, one look tells, and no lock is needed. */
+  async #waiting(): Promise<boolean> {
+    return !objects() && !!(await read(this.#id))[1]?.turn;
   }
 
   /** Forget everything but that the campaign, if it was joined, is done. */
@@ -253,10 +253,7 @@ export class Client {
   }
 
   async #agreed(): Promise<boolean> {
-    const { consent, ignoreGlobalPrivacyControl } = this.#options;
-    return (
-      (ignoreGlobalPrivacyControl || !(navigator as any).globalPrivacyControl) && (await consent?.()) === true
-    );
+    return !objects() && (await this.#options.consent?.()) === true;
   }
 
   /** The way of reports: through a relay and never otherwise if the campaign relies on a crowd. */
@@ -272,7 +269,7 @@ export class Client {
     const [{ policy }, state] = await locked("", () => this.#prepared());
     if (!state?.sealed) return "nothing";
     const asked = parse(state.campaign);
-    if (navigator.onLine === false) {
+    if (offline()) {
       // In a crowd, the report would leave with a later visit.
       if (asked.gateway) await locked("", async () => this.#end((await read(this.#id))[0]));
       return "offline";
@@ -302,12 +299,11 @@ export class Client {
 }
 
 /** Store a policy that may also allow more than the one before. It limits what is joined from now on. */
-export const allow = (policy: Policy): Promise<unknown> =>
-  locked("", async () => {
-    const ledger = (await read(""))[0];
-    ledger.policy = complete(policy);
-    await stored("readwrite", store => store.put(ledger, "ledger"));
-  });
+export async function allow(policy: Policy): Promise<void> {
+  const limits = complete(policy);
+  if (objects()) return;
+  await locked("", async () => write({ ...(await read(""))[0], policy: limits }, ""));
+}
 
 /** A policy with the limits that it does not name. */
 function complete({ eps, delta = 0, turns_a_year = 4, relays = [], ...others }: Policy): Allowed {

@@ -3,7 +3,7 @@ import { hex, sha256, utf8 } from "./bytes.js";
 import { begins, type Campaign } from "./campaign.js";
 import { request } from "./http.js";
 import { need, Refused } from "./refused.js";
-import type { Account, Allowed, Ledger } from "./storage.js";
+import type { Account, Allowed, Ledger } from "./kept.js";
 
 const YEAR = 365 * 86400;
 /** The share by which rounding may make a sum larger than it is. */

@@ -1,48 +1,7 @@
-/** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
-import type { Bytes } from "./bytes.js";
+/** Keeps things in IndexedDB, under a Web Lock. */
+import type { Ledger, State } from "./kept.js";
 import { need, Refused } from "./refused.js";
-import type { Answers, Turn } from "./turn.js";
 
-/** What a person allows, all campaigns of the origin together. */
-export interface Allowed {
-  eps: number;
-  delta: number;
-  /** The most campaigns that begin within any 365 days. */
-  turns_a_year: number;
-  /** Addresses of relays that the person trusts not to work with any collector. */
-  relays: string[];
-}
-/** A campaign that was joined: what it may reveal, from when to when it lasts, and whether its turn is over. */
-export interface Account {
-  eps: number;
-  first: number;
-  end: number;
-  done: boolean;
-}
-export interface Ledger {
-  policy?: Allowed;
-  accounts: Record<string, Account>;
-}
-/** A report in the bytes that are sent, and the progress of sending it. */
-export interface Sealed {
-  body: Bytes;
-  /** The time of the first attempt. */
-  since: number | null;
-  tries: number;
-}
-/** What is kept of one campaign until its turn is over. */
-export interface State extends Partial<Turn>, Answers {
-  /** The document; empty if it was refused at once. */
-  campaign: string;
-  /** Why it was refused, and by which page. */
-  refused?: string;
-  page?: string;
-  /** Before joining: the round in which the person was first asked. */
-  seen?: number;
-  /** The days of use, counted from 1970. */
-  days?: number[];
-  sealed?: Sealed;
-}
 /** Whether this page is in a frame of another site, or may be: its storage would be one of several. */
 function inForeignFrame(): boolean {
   try {
@@ -62,7 +21,7 @@ export async function locked<T>(name: string, work: () => Promise<T>): Promise<T
 }
 
 /** Do something in one transaction, and wait until it is on disk. */
-export async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
+async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
   need(
     !inForeignFrame(),
     "this page is in a frame of another site, where the ledger would not be the person's only one",
