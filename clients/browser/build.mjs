@@ -9,6 +9,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
+/** What the client loads only where it is needed. */
+const CHUNKS = ["crowd", "preview", "views"];
+
 const here = dirname(fileURLToPath(import.meta.url));
 const options = {
   absWorkingDir: here,
@@ -39,7 +42,7 @@ const client = chunks =>
       {
         name: "chunks",
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.\/(crowd|views)\.js$/ }, ({ kind, path }) =>
+          onResolve({ filter: new RegExp(`^\\./(${CHUNKS.join("|")})\\.js$`) }, ({ kind, path }) =>
             kind == "dynamic-import" ? { path: `./${chunks[path.slice(2, -3)][0]}`, external: true } : null,
           ),
       },
@@ -53,7 +56,7 @@ function fill(folder, files) {
 }
 
 const parts = Object.fromEntries(
-  await Promise.all(["crowd", "views"].map(async what => [what, await text(`src/${what}.ts`)])),
+  await Promise.all(CHUNKS.map(async what => [what, await text(`src/${what}.ts`)])),
 );
 const chunks = made => Object.fromEntries(Object.entries(parts).map(([what, part]) => [what, made(what, part)]));
 if (process.argv[2] == "--package") {

@@ -38,6 +38,7 @@ LARGEST = 8000
 """The promised size of the client in bytes, compressed. Parts that few pages load come on top."""
 LARGEST_CROWD = 4000
 LARGEST_VIEWS = 4000
+LARGEST_PREVIEW = 2500
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,7 @@ def test_shipped_files_are_those_of_the_sources_and_are_small(tmp_path: Path) ->
     assert sizes["untrackable"] <= LARGEST
     assert sizes["crowd"] <= LARGEST_CROWD
     assert sizes["views"] <= LARGEST_VIEWS
+    assert sizes["preview"] <= LARGEST_PREVIEW
     described = json.loads((SOURCES / "package.json").read_text(encoding="utf-8"))
     assert "dependencies" not in described
 

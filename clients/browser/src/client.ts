@@ -6,7 +6,8 @@ import { fetchBytes, system } from "./entropy.js";
 import { objects, offline, persist, program, watchNetwork } from "./environment.js";
 import { type Post, post, type Reply } from "./http.js";
 import { fetched, opened } from "./joining.js";
-import { crowd } from "./load_chunk.js";
+import { crowd, words } from "./load_chunk.js";
+import type { Preview } from "./preview.js";
 import { need, Refused } from "./refused.js";
 import type { Account, Allowed, Ledger, Sealed, State } from "./kept.js";
 import { locked, read, write } from "./storage.js";
@@ -14,8 +15,10 @@ import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from 
 import { webAddress } from "./web_address.js";
 
 export { Refused };
-export type { Post, Reply };
+export type { Post, Preview, Reply };
 
+/** In place of an answer: it was used today. */
+export const used = Symbol("used");
 /** What became of an answer: kept until the turn, if there is one; not yet, as nothing is remembered; or too late. */
 export type Answered = "no consent" | "not yet" | "kept" | "done";
 /** The result of sending. */
@@ -69,18 +72,73 @@ export class Client {
   }
 
   /** Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. */
-  answer(raw: unknown): Promise<Answered> {
-    return this.#answer(() => [raw]);
+  async answer(given: unknown): Promise<Answered> {
+    if (!(await this.#agreed())) return "no consent";
+    const { policy, clock } = this.#options;
+    const [{ accounts }, known] = await read(this.#id);
+    if (accounts[this.#id]?.done) return "done";
+    // Another policy, client or browser may accept what was refused.
+    const page = JSON.stringify([policy, program()]);
+    need(known?.page != page, known?.refused!);
+    const document = known?.campaign || (await fetched(this.#address, this.#id));
+    return locked("", async () => {
+      const [ledger, state] = await this.#kept();
+      const account = ledger.accounts[this.#id];
+      if (account && (account.done || !state)) return "done";
+      if (ledger.policy) {
+        const { relays, ...limits } = ledger.policy;
+        need(
+          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
+            policy.relays.every(relay => relays.includes(relay)),
+          "this policy allows more than the stored one: call allow(policy) first if the person means it",
+        );
+      }
+      const joined = account ?? (await this.#opened(ledger, document, state, page));
+      const asked = parse(document);
+      const now = clock();
+      const round = roundAt(asked, now);
+      const [raw, days] = this.#given(given, asked, state);
+      const value = await encoded(asked, raw, now, state);
+      ledger.policy = policy;
+      if (account) {
+        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
+        await write(ledger, this.#id, { ...state!, value, fresh, round: asked.encoding.looks && round, days });
+        return "kept";
+      }
+      const seen = Math.min(state?.seen ?? round, round);
+      if (seen == round) {
+        await write(ledger, this.#id, { campaign: document, seen, days });
+        return "not yet";
+      }
+      persist();
+      const drawn = await drawTurn(asked, system);
+      ledger.accounts[this.#id] = joined;
+      joined.done = !drawn.turn || drawn.turn <= round;
+      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value, days });
+      return joined.done ? "done" : "kept";
+    });
   }
 
   /** Note a use, and answer on how many of the last 28 days there was one, or only that somebody is there. */
   used(): Promise<Answered> {
-    const today = Math.floor(this.#options.clock() / DAY);
-    return this.#answer((asked, before = []) => {
-      if (asked.encoding.type == "presence") return [true];
-      const days = [...new Set([...before.filter(day => day > today - DAYS && day <= today), today])];
-      return [days.length, days];
-    });
+    return this.answer(used);
+  }
+
+  /** What would be sent for an answer, or for the one that is kept; null if nothing more is sent. It changes nothing. */
+  async preview(raw?: unknown): Promise<Preview | null> {
+    if (objects()) return null;
+    const [ledger, state] = await read(this.#id);
+    if (ledger.accounts[this.#id]?.done) return null;
+    const { policy, clock } = this.#options;
+    const asked = await checked(state?.campaign || (await fetched(this.#address, this.#id)));
+    const value =
+      raw === undefined && state?.value !== undefined
+        ? await presentValue(asked, state, clock())
+        : await encoded(asked, this.#given(raw, asked, state)[0], clock(), state);
+    // Neither the turn nor the noise of the report that will be sent.
+    const drawn = await drawTurn(asked, system);
+    const body = await report(asked, { ...drawn, turn: drawn.turn || 1 }, value);
+    return (await words()).preview(asked, body, ledger, policy, this.#id);
   }
 
   /** The time at which the report is sent; null if there is no turn to come. */
@@ -136,52 +194,13 @@ export class Client {
     await locked("/" + this.#id, () => locked("", async () => this.#end((await read(this.#id))[0])));
   }
 
-  /** Keep an answer, and the days of use that it is made of. */
-  async #answer(given: (asked: Campaign, days?: number[]) => [raw: unknown, days?: number[]]): Promise<Answered> {
-    if (!(await this.#agreed())) return "no consent";
-    const { policy, clock } = this.#options;
-    const [{ accounts }, known] = await read(this.#id);
-    if (accounts[this.#id]?.done) return "done";
-    // Another policy, client or browser may accept what was refused.
-    const page = JSON.stringify([policy, program()]);
-    need(known?.page != page, known?.refused!);
-    const document = known?.campaign || (await fetched(this.#address, this.#id));
-    return locked("", async () => {
-      const [ledger, state] = await this.#kept();
-      const account = ledger.accounts[this.#id];
-      if (account && (account.done || !state)) return "done";
-      if (ledger.policy) {
-        const { relays, ...limits } = ledger.policy;
-        need(
-          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
-            policy.relays.every(relay => relays.includes(relay)),
-          "this policy allows more than the stored one: call allow(policy) first if the person means it",
-        );
-      }
-      const joined = account ?? (await this.#opened(ledger, document, state, page));
-      const asked = parse(document);
-      const now = clock();
-      const round = roundAt(asked, now);
-      const [raw, days] = given(asked, state?.days);
-      const value = await encoded(asked, raw, now, state);
-      ledger.policy = policy;
-      if (account) {
-        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
-        await write(ledger, this.#id, { ...state!, value, fresh, round: asked.encoding.looks && round, days });
-        return "kept";
-      }
-      const seen = Math.min(state?.seen ?? round, round);
-      if (seen == round) {
-        await write(ledger, this.#id, { campaign: document, seen, days });
-        return "not yet";
-      }
-      persist();
-      const drawn = await drawTurn(asked, system);
-      ledger.accounts[this.#id] = joined;
-      joined.done = !drawn.turn || drawn.turn <= round;
-      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value, days });
-      return joined.done ? "done" : "kept";
-    });
+  /** An answer, and the days of use that it is made of. */
+  #given(raw: unknown, { encoding }: Campaign, state?: State): [raw: unknown, days?: number[]] {
+    if (raw !== used) return [raw];
+    if (encoding.type == "presence") return [true];
+    const today = Math.floor(this.#options.clock() / DAY);
+    const days = [...new Set([...(state?.days ?? []).filter(day => day > today - DAYS && day <= today), today])];
+    return [days.length, days];
   }
 
   /** The account of a campaign that may be joined. A refusal is kept, so that not every visit fetches the document. */

@@ -7,6 +7,8 @@ await build({
   format: "esm",
   platform: "node",
   // Chunks are part of this one file.
-  define: { CROWD: '""', CROWD_DIGEST: '""', VIEWS: '""', VIEWS_DIGEST: '""' },
+  define: Object.fromEntries(
+    ["CROWD", "PREVIEW", "VIEWS"].flatMap(name => [name, name + "_DIGEST"].map(each => [each, '""'])),
+  ),
   outfile: process.argv[2],
 });
