@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 /** What the client loads only where it is needed. */
-const CHUNKS = ["crowd", "preview", "views"];
+const CHUNKS = ["consent", "crowd", "preview", "views"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const options = {
@@ -31,7 +31,7 @@ const text = async (entry, more) =>
 
 /** The client, which loads chunks by these names, and compares each with its digest if there is one. */
 const client = chunks =>
-  text("src/client.ts", {
+  text("src/untrackable.ts", {
     define: Object.fromEntries(
       Object.entries(chunks).flatMap(([what, [file, integrity]]) => [
         [what.toUpperCase(), JSON.stringify(`./${file}`)],

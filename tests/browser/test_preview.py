@@ -119,20 +119,20 @@ def test_words_about_a_campaign(program: Path) -> None:
     """When a report leaves, through whom, how often, and what is left of the budget."""
     asked = question(wipes=1, share="1/20", rounds=2, round_seconds=14 * 86400)
     found = shown(program, in_a_crowd(asked), 0, eps=9.5, accounts={"other": {"eps": 2.5}, "this": {"eps": 4}})
-    sending, relay, telling, budget = found["words"]
-    assert "one of 2 rounds of 2 weeks, drawn in secret, from 2027-01-15 to 2027-02-12." in sending
-    assert "Only a part of those asked send one at all: 1/20" in sending
+    sending, relay, telling = found["words"]
+    assert "one of 2 periods of 2 weeks, drawn in secret, from 15 January 2027 to 12 February 2027." in sending
+    assert "Only a part of those asked answer at all: 1/20" in sending
     assert "sealed and sent through a relay" in relay
     assert "at least 1,000 reports" in relay
     assert "also if you delete what is stored once and answer again" in telling
-    assert budget == "It takes eps 4 of the 9.5 allowed for all campaigns together, and leaves 3."
+    assert found["budget"] == "It takes eps 4 of the 9.5 allowed for all campaigns together, and leaves 3."
     assert (found["eps_upper"], found["eps_left"]) == (4, 3)
     few = shown(program, asked, 0, eps=4, accounts={"other": {"eps": 2}})
-    assert "more than is left of the 4 allowed for all campaigns together, so nothing is sent" in few["words"][-1]
+    assert "more than is left of the 4 allowed for all campaigns together, so nothing is sent" in few["budget"]
     assert few["eps_left"] == -2
-    assert len(few["words"]) == 3
+    assert len(few["words"]) == 2
     one = shown(program, question(Present(), Presence(), rounds=1), 0)["words"]
-    assert "one of 1 round of 1 hour" in one[0]
+    assert "in one of 1 hour," in one[0]
     assert "Only a part" not in one[0]
     assert one[1] == "It tells nothing about you but that somebody is there."
 

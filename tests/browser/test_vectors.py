@@ -39,6 +39,7 @@ LARGEST = 8000
 LARGEST_CROWD = 4000
 LARGEST_VIEWS = 4000
 LARGEST_PREVIEW = 2500
+LARGEST_CONSENT = 3000
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,7 @@ def test_shipped_files_are_those_of_the_sources_and_are_small(tmp_path: Path) ->
     assert sizes["crowd"] <= LARGEST_CROWD
     assert sizes["views"] <= LARGEST_VIEWS
     assert sizes["preview"] <= LARGEST_PREVIEW
+    assert sizes["consent"] <= LARGEST_CONSENT
     described = json.loads((SOURCES / "package.json").read_text(encoding="utf-8"))
     assert "dependencies" not in described
 

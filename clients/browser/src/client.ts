@@ -14,8 +14,6 @@ import { locked, read, write } from "./storage.js";
 import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
 
-export { Refused };
-export type { Post, Preview, Reply };
 
 /** In place of an answer: it was used today. */
 export const used = Symbol("used");
@@ -33,7 +31,7 @@ export interface Options {
   campaign: string;
   policy: Policy;
   /** Whether the person agrees, asked before anything is kept or sent. Without it, the client does nothing. */
-  consent?: () => boolean | Promise<boolean>;
+  consent?: (campaign: string) => boolean | Promise<boolean>;
   post?: Post;
   /** Seconds since 1970. */
   clock?: () => number;
@@ -131,6 +129,7 @@ export class Client {
     if (ledger.accounts[this.#id]?.done) return null;
     const { policy, clock } = this.#options;
     const asked = await checked(state?.campaign || (await fetched(this.#address, this.#id)));
+    if (roundAt(asked, clock()) >= asked.rounds + +!!state?.turn) return null;
     const value =
       raw === undefined && state?.value !== undefined
         ? await presentValue(asked, state, clock())
@@ -272,7 +271,7 @@ export class Client {
   }
 
   async #agreed(): Promise<boolean> {
-    return !objects() && (await this.#options.consent?.()) === true;
+    return !objects() && (await this.#options.consent?.(this.#id)) === true;
   }
 
   /** The way of reports: through a relay and never otherwise if the campaign relies on a crowd. */

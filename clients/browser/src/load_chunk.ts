@@ -2,6 +2,7 @@
 import { Refused } from "./refused.js";
 
 /** The addresses and the digests of the chunks; the build sets them. */
+declare const CONSENT: string, CONSENT_DIGEST: string;
 declare const CROWD: string, CROWD_DIGEST: string;
 declare const PREVIEW: string, PREVIEW_DIGEST: string;
 declare const VIEWS: string, VIEWS_DIGEST: string;
@@ -29,6 +30,8 @@ async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T
   }
 }
 
+/** The element that asks people, for pages without a question of their own. */
+export const consent = () => loaded(CONSENT, CONSENT_DIGEST, () => import("./consent.js"));
 /** What only campaigns that rely on a crowd need: Oblivious HTTP. */
 export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));
 /** What says in words what would be sent. */

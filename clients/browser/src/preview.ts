@@ -10,8 +10,10 @@ export interface Preview {
   report: string;
   /** What this report says, in words. */
   says: string;
-  /** When a report leaves, what all of it can tell, and what is left of the person's budget. */
+  /** When a report leaves, and what it can tell. */
   words: string[];
+  /** What it takes of the person's budget. */
+  budget: string;
   /** The most that all reports of this campaign may reveal. */
   eps_upper: number;
   /** What the policy leaves to further campaigns; negative if this one does not fit. */
@@ -35,7 +37,8 @@ export function preview(
     question: asked.question,
     report: hex(body),
     says: says(asked, number(body.slice(HEADER).reverse())),
-    words: [sending(asked), ...relay(asked), telling(asked), budget(eps, policy.eps, left)],
+    words: [sending(asked), ...relay(asked), telling(asked)],
+    budget: budget(eps, policy.eps, left),
     eps_upper: eps,
     eps_left: left,
   };
@@ -51,19 +54,26 @@ const UNITS: [number, string][] = [
 const many = (count: number, noun: string) => `${count.toLocaleString("en")} ${noun}${count == 1 ? "" : "s"}`;
 const short = (value: number) => String(+value.toPrecision(4));
 
-function duration(seconds: number): string {
+/** Several rounds, such as 12 weeks, or 12 periods of 2 weeks. */
+function periods(rounds: number, seconds: number): string {
   const [unit, noun] = UNITS.find(([unit]) => seconds % unit == 0)!;
-  return many(seconds / unit, noun);
+  return seconds == unit ? many(rounds, noun) : `${many(rounds, "period")} of ${many(seconds / unit, noun)}`;
 }
 
-const day = (seconds: number) => new Date(1000 * seconds).toISOString().slice(0, 10);
+const day = (seconds: number) =>
+  new Date(1000 * seconds).toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    timeZone: "UTC",
+  });
 
 function sending(asked: Campaign): string {
   const { rounds, round_seconds, first_round, turns } = asked;
-  const few = turns.share == "1" ? "" : ` Only a part of those asked send one at all: ${turns.share}, drawn in secret too.`;
+  const few = turns.share == "1" ? "" : ` Only a part of those asked answer at all: ${turns.share}, drawn in secret too.`;
   return (
-    `One report is sent, at a random moment of one of ${many(rounds, "round")} of ${duration(round_seconds)}, ` +
-    `drawn in secret, from ${day(first_round)} to ${day(begins(asked, rounds + 1))}. In all others, nothing is sent.${few}`
+    `One answer is sent, at a random moment in one of ${periods(rounds, round_seconds)}, drawn in secret, from ` +
+    `${day(first_round)} to ${day(begins(asked, rounds + 1) - 1)}. In all others, nothing is sent.${few}`
   );
 }
 
@@ -79,8 +89,8 @@ function telling({ guarantee: { eps }, turns: { wipes } }: Campaign): string {
   if (!eps) return "It tells nothing about you but that somebody is there.";
   const again = wipes ? `, also if you delete what is stored ${wipes == 1 ? "once" : many(wipes, "time")} and answer again` : "";
   return (
-    "Nobody can be sure of your answer: whatever somebody suspects about you, what is sent changes the odds by a " +
-    `factor of at most ${factor(eps)} (eps ${short(eps)}, upper)${again}.`
+    "Noise leaves everybody unsure of your answer: what is sent changes the odds of any suspicion by a factor of at most " +
+    `${factor(eps)} (eps ${short(eps)}, upper)${again}.`
   );
 }
 

@@ -8,7 +8,7 @@ await build({
   platform: "node",
   // Chunks are part of this one file.
   define: Object.fromEntries(
-    ["CROWD", "PREVIEW", "VIEWS"].flatMap(name => [name, name + "_DIGEST"].map(each => [each, '""'])),
+    ["CONSENT", "CROWD", "PREVIEW", "VIEWS"].flatMap(name => [name, name + "_DIGEST"].map(each => [each, '""'])),
   ),
   outfile: process.argv[2],
 });
