@@ -1,6 +1,7 @@
 """The element that asks people, and one call for several campaigns: one policy, one consent, an answer to each."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.page_checks import serious_violations, too_wide
 from tests.browser.people import Asking, posted, refusal
 from tests.browser.questions import BEGIN, HOUR, question
-from tests.browser.test_refusals import KEPT
+from tests.browser.test_refusals import KEPT, changed
 from untrackable.collector import browser as browser_client
 from untrackable.encodings.encoding import Bit, Presence
 from untrackable.mechanisms.local import Present, RandomizedResponse
@@ -283,3 +284,38 @@ def test_nobody_is_asked_who_does_not_want_to_be_tracked(
     assert [url for url in urls if "untrackable-" not in url] == []
     assert page.evaluate(KEPT) == {}
     assert page.evaluate("localStorage.length") == 0
+
+
+@pytest.mark.parametrize("intact", [True, False])
+def test_the_lines_to_copy(context: BrowserContext, asking: Asking, intact: bool) -> None:
+    """They ask about all campaigns at once, once they have answers; a changed file does not run."""
+    begin = int(time.time()) + 600
+    asked = [asking.ask(question(first_round=begin + i * 4 * HOUR, question=f"Question {i}?")) for i in range(6)]
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    lines = browser_client.snippet(asked, asking.server).replace(": null,", ': "page 3",')
+    page.goto(asking.application)
+    if intact:
+        page.set_content(lines)
+        button(page, "Take part").click()
+        expect(page.get_by_role("status")).to_have_text("Thank you. You take part.")
+        assert page.evaluate(KEPT).keys() == {"ledger", *(each.id for each in asked)}
+        assert complaints == []
+    else:
+        page.route("**/untrackable-*.js", lambda route: changed(route))
+        with page.expect_console_message(lambda message: "integrity" in message.text):
+            page.set_content(lines)
+        assert page.get_by_role("region").count() == 0
+        assert page.evaluate(KEPT) == {}
+
+
+def test_lines_without_an_answer_complain(context: BrowserContext, asking: Asking) -> None:
+    """So nobody publishes the example of a snippet, and nobody is asked."""
+    asked = asking.ask(question(first_round=int(time.time()) + 600))
+    page = context.new_page()
+    page.goto(asking.application)
+    with page.expect_event("pageerror") as complaint:
+        page.set_content(browser_client.snippet([asked], asking.server))
+    assert "the answer must be text" in str(complaint.value)
+    assert page.get_by_role("region").count() == 0

@@ -1,7 +1,6 @@
 """What the browser's client refuses, with clear words and without sending anything twice; and what it keeps."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,6 @@ from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.people import Asking, force, posted, refusal
 from tests.browser.questions import question
 from tests.browser.test_rounds import sent
-from untrackable.collector import browser as browser_client
 from untrackable.encodings.encoding import Presence
 from untrackable.encodings.numbers import IntegerRange
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -461,25 +459,3 @@ def test_a_use_counts_people(context: BrowserContext, asking: Asking) -> None:
     asking.late_in(asked, 2, page)
     assert sent(page) == "accepted"
     assert asking.counted(asked, 2) == 1
-
-
-@pytest.mark.parametrize("intact", [True, False])
-def test_the_lines_to_copy(context: BrowserContext, asking: Asking, intact: bool) -> None:
-    """They work with an answer and consent; a changed file does not run."""
-    asked = asking.ask(question(first_round=int(time.time()) + 600))
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    lines = browser_client.snippet(asked, asking.server)
-    lines = lines.replace("() => false", "() => true").replace("answer(null)", 'answer("page 3")')
-    if not intact:
-        page.route("**/untrackable-*.js", lambda route: changed(route))
-    page.goto(asking.application)
-    if intact:
-        page.set_content(lines)
-        page.wait_for_function(f"async () => Object.keys(await ({KEPT})()).includes('{asked.id}')")
-        assert complaints == []
-    else:
-        with page.expect_console_message(lambda message: "integrity" in message.text):
-            page.set_content(lines)
-        assert page.evaluate(KEPT) == {}
