@@ -1,6 +1,7 @@
 /**
  * Builds the client, and the chunks that it loads for a crowd, and for views of values: the files that the collector
- * serves, whose names contain digests; or with `--package` those of the npm package, with types.
+ * serves, whose names contain digests; with `--package` those of the npm package, with types; or with `--node` those
+ * of the npm package for Node.js.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -59,16 +60,46 @@ const parts = Object.fromEntries(
   await Promise.all(CHUNKS.map(async what => [what, await text(`src/${what}.ts`)])),
 );
 const chunks = made => Object.fromEntries(Object.entries(parts).map(([what, part]) => [what, made(what, part)]));
-if (process.argv[2] == "--package") {
+/** Write the types of the package in a folder. */
+const types = folder =>
+  execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", folder], { stdio: "inherit" });
+
+/** The client for Node.js in one file, with files of its own in place of those about the browser. */
+const forNode = async (folder, entry) =>
+  text(join(folder, `src/${entry}.ts`), {
+    platform: "node",
+    target: "node18",
+    inject: [join(folder, "src/crypto.ts")],
+    minify: false,
+    define: Object.fromEntries(
+      CHUNKS.flatMap(what => [what, what + "_digest"]).map(name => [name.toUpperCase(), '""']),
+    ),
+    plugins: [
+      {
+        name: "node",
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /^\.\/(environment|storage)\.js$/ }, ({ path }) => ({
+            path: join(folder, "src", path.replace(".js", ".ts")),
+          })),
+      },
+    ],
+  });
+
+if (process.argv[2] == "--node") {
+  const folder = join(here, "../node");
+  fill(join(folder, "dist"), {
+    "untrackable.js": await forNode(folder, "untrackable"),
+    "send.js": await forNode(folder, "send"),
+  });
+  types(folder);
+} else if (process.argv[2] == "--package") {
   // Applications bundle this one themselves, so it does not insist on how the chunks are written.
   const shipped = await client(chunks(what => [`${what}.js`, ""]));
   fill(join(here, "dist"), {
     "untrackable.js": shipped,
     ...Object.fromEntries(Object.entries(parts).map(([what, part]) => [`${what}.js`, part])),
   });
-  execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", here], {
-    stdio: "inherit",
-  });
+  types(here);
 } else {
   const shipped = await client(
     chunks((what, part) => [name(what, part), "sha256-" + digest("sha256", part).digest("base64")]),

@@ -9,8 +9,8 @@ import { fetched, opened } from "./joining.js";
 import { crowd, words } from "./load_chunk.js";
 import type { Preview } from "./preview.js";
 import { need, Refused } from "./refused.js";
-import type { Account, Allowed, Ledger, Sealed, State } from "./kept.js";
-import { locked, read, write } from "./storage.js";
+import type { Account, Allowed, Ledger, Place, Sealed, State, Storage } from "./kept.js";
+import { storageOf } from "./storage.js";
 import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
 
@@ -24,7 +24,7 @@ export type Outcome = "nothing" | "no consent" | "offline" | "accepted" | "refus
 /** What a person allows, all campaigns of the origin together. */
 export type Policy = Pick<Allowed, "eps"> & Partial<Allowed>;
 
-export interface Options {
+export interface Options extends Place {
   /** The collector's address, with https. */
   server: string;
   /** The pinned campaign: the SHA-256 of its document, in hexadecimal. */
@@ -53,6 +53,7 @@ const random = () => Number(system(6)) / 2 ** 48;
 /** A client of one campaign. Every method may be called at any time, in any tab, in any order. */
 export class Client {
   #options: Options & { policy: Allowed; post: Post; clock: () => number };
+  #storage: Storage;
   #id: string;
   #address: string;
 
@@ -63,6 +64,7 @@ export class Client {
       ...options,
       policy: complete(options.policy),
     };
+    this.#storage = storageOf(options);
     this.#id = options.campaign;
     const server = webAddress("server", options.server);
     need(/^[0-9a-f]{64}$/.test(this.#id), "campaign must be an id: 64 lower-case hexadecimal digits");
@@ -73,13 +75,13 @@ export class Client {
   async answer(given: unknown): Promise<Answered> {
     if (!(await this.#agreed())) return "no consent";
     const { policy, clock } = this.#options;
-    const [{ accounts }, known] = await read(this.#id);
+    const [{ accounts }, known] = await this.#storage.read(this.#id);
     if (accounts[this.#id]?.done) return "done";
     // Another policy, client or browser may accept what was refused.
     const page = JSON.stringify([policy, program()]);
     need(known?.page != page, known?.refused!);
     const document = known?.campaign || (await fetched(this.#address, this.#id));
-    return locked("", async () => {
+    return this.#storage.locked("", async () => {
       const [ledger, state] = await this.#kept();
       const account = ledger.accounts[this.#id];
       if (account && (account.done || !state)) return "done";
@@ -97,22 +99,26 @@ export class Client {
       const round = roundAt(asked, now);
       const [raw, days] = this.#given(given, asked, state);
       const value = await encoded(asked, raw, now, state);
+      const before = JSON.stringify(ledger.policy);
       ledger.policy = policy;
       if (account) {
+        if (value == state!.value && !asked.encoding.looks && !days && before == JSON.stringify(policy)) return "kept";
         const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
-        await write(ledger, this.#id, { ...state!, value, fresh, round: asked.encoding.looks && round, days });
+        const changed = { ...state!, value, fresh, round: asked.encoding.looks && round, days };
+        await this.#storage.write(ledger, this.#id, changed);
         return "kept";
       }
       const seen = Math.min(state?.seen ?? round, round);
       if (seen == round) {
-        await write(ledger, this.#id, { campaign: document, seen, days });
+        await this.#storage.write(ledger, this.#id, { campaign: document, seen, days });
         return "not yet";
       }
       persist();
       const drawn = await drawTurn(asked, system);
       ledger.accounts[this.#id] = joined;
       joined.done = !drawn.turn || drawn.turn <= round;
-      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value, days });
+      const begun = joined.done ? undefined : { campaign: document, ...drawn, value, days };
+      await this.#storage.write(ledger, this.#id, begun);
       return joined.done ? "done" : "kept";
     });
   }
@@ -125,7 +131,7 @@ export class Client {
   /** What would be sent for an answer, or for the one that is kept; null if nothing more is sent. It changes nothing. */
   async preview(raw?: unknown): Promise<Preview | null> {
     if (objects()) return null;
-    const [ledger, state] = await read(this.#id);
+    const [ledger, state] = await this.#storage.read(this.#id);
     if (ledger.accounts[this.#id]?.done) return null;
     const { policy, clock } = this.#options;
     const asked = await checked(state?.campaign || (await fetched(this.#address, this.#id)));
@@ -148,7 +154,7 @@ export class Client {
   /** The report, on disk before it is returned; null if it is not due or already sent. */
   async report(): Promise<Bytes | null> {
     if (!(await this.#waiting())) return null;
-    return locked("", async () => {
+    return this.#storage.locked("", async () => {
       const [, state] = await this.#kept();
       need(!state?.turn || !parse(state.campaign).gateway, "reports for a crowd are sent through a relay only");
       return (await this.#prepared())[1]?.sealed?.body ?? null;
@@ -165,7 +171,7 @@ export class Client {
       for (let next: Outcome | number = 0; ;) {
         if (!(await this.#agreed())) return "no consent";
         if (!(await this.#waiting())) return "nothing";
-        next = await locked("/" + this.#id, () => this.#attempt(moved));
+        next = await this.#storage.locked("/" + this.#id, () => this.#attempt(moved));
         if (typeof next == "string") return next;
         await sleep(next);
       }
@@ -190,7 +196,9 @@ export class Client {
 
   /** Leave the campaign: the answer and the turn are forgotten. That it was joined is kept: nobody answers twice. */
   async leave(): Promise<void> {
-    await locked("/" + this.#id, () => locked("", async () => this.#end((await read(this.#id))[0])));
+    const [{ accounts }, state] = await this.#storage.read(this.#id);
+    if (!state && !accounts[this.#id]) return;
+    await this.#storage.locked("/" + this.#id, () => this.#leave());
   }
 
   /** An answer, and the days of use that it is made of. */
@@ -214,7 +222,7 @@ export class Client {
     } catch (error) {
       if (error instanceof Refused && !error.passing) {
         const kept = { campaign: "", ...state, refused: error.message, page };
-        await write(ledger, this.#id, kept);
+        await this.#storage.write(ledger, this.#id, kept);
       }
       throw error;
     }
@@ -222,7 +230,7 @@ export class Client {
 
   /** The time of the report, and the seconds until its round is over. */
   async #next(): Promise<[due: number | null, left: number]> {
-    const [, state] = (await this.#waiting()) ? await locked("", () => this.#kept()) : [];
+    const [, state] = (await this.#waiting()) ? await this.#storage.locked("", () => this.#kept()) : [];
     if (!state?.turn) return [null, 0];
     const asked = parse(state.campaign);
     const now = this.#options.clock();
@@ -231,19 +239,23 @@ export class Client {
 
   /** Whether a report may be sent or is to be forgotten. Without a turn, one look tells, and no lock is needed. */
   async #waiting(): Promise<boolean> {
-    return !objects() && !!(await read(this.#id))[1]?.turn;
+    return !objects() && !!(await this.#storage.read(this.#id))[1]?.turn;
+  }
+
+  #leave(): Promise<unknown> {
+    return this.#storage.locked("", async () => this.#end((await this.#storage.read(this.#id))[0]));
   }
 
   /** Forget everything but that the campaign, if it was joined, is done. */
   #end(ledger: Ledger): Promise<unknown> {
     const account = ledger.accounts[this.#id];
     if (account) account.done = true;
-    return write(ledger, this.#id);
+    return this.#storage.write(ledger, this.#id);
   }
 
   /** The ledger and the state. A turn whose round is over is forgotten, and a report that was made for it. */
   async #kept(): Promise<[Ledger, State?]> {
-    const [ledger, state] = await read(this.#id);
+    const [ledger, state] = await this.#storage.read(this.#id);
     if (!state?.turn) return [ledger, state];
     const { sealed, turn } = state;
     const asked = parse(state.campaign);
@@ -266,7 +278,7 @@ export class Client {
     const body = await report(asked, state as Turn, await presentValue(asked, state!, now));
     const made = { campaign: campaign!, turn, sealed: { body, since: asked.gateway ? now : null, tries: 0 } };
     ledger.accounts[this.#id].done = true;
-    await write(ledger, this.#id, made);
+    await this.#storage.write(ledger, this.#id, made);
     return [ledger, made];
   }
 
@@ -284,21 +296,21 @@ export class Client {
 
   /** One attempt to send: an outcome, or the seconds until the next attempt. */
   async #attempt(moved: boolean): Promise<Outcome | number> {
-    const [{ policy }, state] = await locked("", () => this.#prepared());
+    const [{ policy }, state] = await this.#storage.locked("", () => this.#prepared());
     if (!state?.sealed) return "nothing";
     const asked = parse(state.campaign);
     if (offline()) {
       // In a crowd, the report would leave with a later visit.
-      if (asked.gateway) await locked("", async () => this.#end((await read(this.#id))[0]));
+      if (asked.gateway) await this.#leave();
       return "offline";
     }
     const way = await this.#way(asked, policy!);
     const { clock } = this.#options;
     const progress = (change: (sealed: Sealed) => Sealed | undefined) =>
-      locked("", async () => {
+      this.#storage.locked("", async () => {
         const [ledger, state] = await this.#kept();
         const sealed = state?.sealed && change(state.sealed);
-        if (state) await write(ledger, this.#id, sealed && { ...state, sealed });
+        if (state) await this.#storage.write(ledger, this.#id, sealed && { ...state, sealed });
         return sealed;
       });
     const sealed = await progress(({ body, since, tries }) => {
@@ -317,10 +329,15 @@ export class Client {
 }
 
 /** Store a policy that may also allow more than the one before. It limits what is joined from now on. */
-export async function allow(policy: Policy): Promise<void> {
+export async function allow(policy: Policy, place: Place = {}): Promise<void> {
   const limits = complete(policy);
   if (objects()) return;
-  await locked("", async () => write({ ...(await read(""))[0], policy: limits }, ""));
+  const { locked, read, write } = storageOf(place);
+  await locked("", async () => {
+    const [ledger] = await read("");
+    ledger.policy = limits;
+    await write(ledger, "");
+  });
 }
 
 /** A policy with the limits that it does not name. */

@@ -2,6 +2,19 @@
 import type { Bytes } from "./bytes.js";
 import type { Answers, Turn } from "./turn.js";
 
+/** Where a client keeps things: everything in one place, in transactions, and under locks that others respect. */
+export interface Storage {
+  /** Hold a lock of this name while some work is done. */
+  locked<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** The ledger and the state of one campaign. */
+  read(id: string): Promise<[Ledger, State?]>;
+  /** Replace both at once, and wait until they are on disk; without a state, the one before is forgotten. */
+  write(ledger: Ledger, id: string, state?: State): Promise<unknown>;
+}
+/** Which storage it is: programs name a folder, and pages have that of their origin. */
+export interface Place {
+  folder?: string;
+}
 /** What a person allows, all campaigns of the origin together. */
 export interface Allowed {
   eps: number;

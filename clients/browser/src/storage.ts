@@ -1,5 +1,5 @@
 /** Keeps things in IndexedDB, under a Web Lock. */
-import type { Ledger, State } from "./kept.js";
+import type { Ledger, Place, State, Storage } from "./kept.js";
 import { need, Refused } from "./refused.js";
 
 /** Whether this page is in a frame of another site, or may be: its storage would be one of several. */
@@ -15,7 +15,7 @@ function inForeignFrame(): boolean {
 }
 
 /** Hold a lock that no other tab has meanwhile. */
-export async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
+async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
   need(globalThis.navigator?.locks && crypto.subtle, "this page must be served by https");
   return navigator.locks.request("untrackable" + name, work) as Promise<T>;
 }
@@ -50,15 +50,18 @@ async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore)
 }
 
 /** The ledger and the state of one campaign. */
-export async function read(id: string): Promise<[Ledger, State | undefined]> {
+async function read(id: string): Promise<[Ledger, State?]> {
   const found = await stored("readonly", store => [store.get("ledger"), store.get(id)]);
   return [found[0].result ?? { accounts: {} }, found[1].result];
 }
 
 /** Replace ledger and state at once; without a state, the one before is forgotten. */
-export const write = (ledger: Ledger, id: string, state?: State) =>
+const write = (ledger: Ledger, id: string, state?: State) =>
   stored("readwrite", store => {
     store.put(ledger, "ledger");
     if (state) store.put(state, id);
     else store.delete(id);
   });
+
+/** The storage of this origin. */
+export const storageOf = (_: Place): Storage => ({ locked, read, write });

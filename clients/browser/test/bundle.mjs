@@ -1,8 +1,8 @@
-/** Makes one file of `vectors.ts`, for Node.js. */
+/** Makes one file of `vectors.ts`, or of another program for tests, for Node.js. */
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["test/vectors.ts"],
+  entryPoints: [process.argv[3] ?? "test/vectors.ts"],
   bundle: true,
   format: "esm",
   platform: "node",
