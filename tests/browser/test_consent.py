@@ -255,7 +255,7 @@ def test_a_refused_campaign_does_not_stop_the_others(
     at_once = asking.ask(question(first_round=BEGIN + 1, eps=0.5, base=RandomizedResponse(eps=0.5), encoding=Bit()))
     page = opened(asking, context, "")
     page.evaluate("() => { window.more = { consent: () => true } }")
-    answers = {asked.id: "page 3", at_once.id: "private"}
+    answers: dict[str, Any] = {asked.id: "page 3", at_once.id: "private"}
     assert "the answer must be true or false" in refusal(
         page, f"({TAKE_PART})({json.dumps(arguments(asking, answers, eps=9))})"
     )
@@ -265,9 +265,9 @@ def test_a_refused_campaign_does_not_stop_the_others(
     asking.clock.now = BEGIN - 100
     asking.at(page)
     answers[at_once.id] = True
-    for words in ("two would help to recognise the person", "two would help to recognise the person"):
+    for _ in range(2):
         found = refusal(page, f"({TAKE_PART})({json.dumps(arguments(asking, answers, eps=9))})")
-        assert words in found
+        assert "two would help to recognise the person" in found
     assert json.loads(page.evaluate(KEPT)["ledger"])["accounts"].keys() == {asked.id}
 
 

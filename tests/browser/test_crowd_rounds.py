@@ -253,7 +253,7 @@ def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> Non
     )
     assert "this browser has no X25519" in refusal(page, "client.answer('page 3')")
     kept = page.evaluate(KEPT)
-    assert kept.keys() == {asked.id}
+    assert kept.keys() == {"ledger", asked.id}
     study.load(page.url)
 
     def changed(route: Route) -> None:

@@ -39,7 +39,7 @@ def raw_of(encoding: Encoding, value: int) -> Any:
             return [name for i, name in enumerate(encoding.names) if value >> i & 1]
         case Record():
             found, left = {}, value
-            for name, part in encoding.attributes:
+            for name, part in dict(encoding.attributes).items():
                 bits = (part.values - 1).bit_length()
                 found[name], left = raw_of(part, left & ((1 << bits) - 1)), left >> bits
             return found
@@ -167,7 +167,12 @@ def test_people_who_do_not_want_to_be_tracked(
     asked = asked_of(asking, question(), tmp_path / "mine")
     env = environment(**signal) | {"NODE_OPTIONS": f"--import={(people.path / 'no-sockets.mjs').as_uri()}"}
     (people.path / "no-sockets.mjs").write_text(NO_SOCKETS, encoding="utf-8")
-    calls = [(BEFORE, "answer", "page 3"), (BEFORE, "answer", "used!"), (BEFORE, "send"), (BEFORE, "due")]
+    calls: list[Any] = [
+        (BEFORE, "answer", "page 3"),
+        (BEFORE, "answer", "used!"),
+        (BEFORE, "send"),
+        (BEFORE, "due"),
+    ]
     calls += [(BEFORE, "report"), (BEFORE, "preview", "page 3"), (BEFORE, "run"), (BEFORE, "allow", {"eps": 9})]
     nothing = ["no consent", "no consent", "no consent", None, None, None, None, None]
     assert people.does(asked, *calls, env=env) == nothing
