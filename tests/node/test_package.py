@@ -197,11 +197,15 @@ def test_sockets_are_noticed(people: Installed, asking: Asking, tmp_path: Path) 
     assert "a socket was made" in process.communicate(other.task((BEFORE, "answer", "page 3")), timeout=60)[1]
 
 
-NO_SOCKETS = """import net from "node:net";
-import dns from "node:dns";
+NO_SOCKETS = """import dns from "node:dns";
+import { syncBuiltinESMExports } from "node:module";
+import net from "node:net";
+import os from "node:os";
 const refuse = () => { console.error("a socket was made"); process.exit(9) };
 net.Socket.prototype.connect = refuse;
 dns.lookup = refuse;
+os.networkInterfaces = refuse; // It asks the kernel through a socket.
+syncBuiltinESMExports();
 """
 
 

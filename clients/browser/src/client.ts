@@ -164,19 +164,20 @@ export class Client {
   /** Send the report if it is due. A retry has the same bytes, and follows within minutes. */
   async send(): Promise<Outcome> {
     let moved = false;
-    const unwatch = watchNetwork(() => {
-      moved = true;
-    });
+    let unwatch: (() => void) | undefined;
     try {
       for (let next: Outcome | number = 0; ;) {
         if (!(await this.#agreed())) return "no consent";
         if (!(await this.#waiting())) return "nothing";
+        unwatch ??= watchNetwork(() => {
+          moved = true;
+        });
         next = await this.#storage.locked("/" + this.#id, () => this.#attempt(moved));
         if (typeof next == "string") return next;
         await sleep(next);
       }
     } finally {
-      unwatch();
+      unwatch?.();
     }
   }
 

@@ -454,3 +454,4 @@ class ShownCampaign:
     accuracy: str
     spread: str
     usable: bool
+    in_pages: str

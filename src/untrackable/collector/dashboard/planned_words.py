@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from untrackable import strict_json
 from untrackable.accounting.check import make_campaign
+from untrackable.collector.browser import takes_part
 from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan, ShownTable
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
@@ -16,7 +17,7 @@ from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS
 from untrackable.planning.goals import Goals, rounded_up
 from untrackable.planning.plan import Change, Plan, plan
-from untrackable.protocol.campaign import Gateway
+from untrackable.protocol.campaign import Campaign, Gateway
 
 
 def shown_plan(goals: Goals) -> ShownPlan:
@@ -61,6 +62,19 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
         accuracy=accuracy_words(accuracy) if shares else shown.accuracy(best)[0].removesuffix("."),
         spread=spread_words(accuracy) if shares else "",
         usable=accuracy.usable or not shares,
+        in_pages=_page_words(made),
+    )
+
+
+def _page_words(made: Campaign) -> str:
+    """What the campaign asks of a web page."""
+    if not takes_part(made):
+        return "Web pages cannot ask this: their client does not know this kind of campaign. Programs can."
+    relay = " It must name a relay that the visitor trusts." if made.gateway is not None else ""
+    return (
+        "A page needs the lines that the campaign’s own page will show, and the visitor’s answer. It asks each "
+        "visitor first, stores the answer in their browser, and sends one report. Questions for the same time must "
+        f"be one campaign, a set.{relay}"
     )
 
 
