@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.browser.built import SOURCES
 from tests.browser.drawn_turns import key_of, moment_of, report_of
 from tests.browser.people import Asking
 from tests.browser.questions import BEGIN, FEATURES, HOUR, about, question
 from tests.browser.test_vectors import read
 from tests.node.conftest import PACKAGE
-from tests.node.programs import Asked, Installed, asked_of, environment
+from tests.node.programs import PATIENCE, Asked, Installed, asked_of, environment
 from untrackable.encodings.encoding import Bit, Choices, Encoding, Presence
 from untrackable.encodings.numbers import Buckets, IntegerRange
 from untrackable.encodings.record import Record
@@ -155,6 +156,65 @@ def test_folders_that_cannot_be_used(people: Installed, asking: Asking, tmp_path
 NO_FOLDER = """import { Client } from "untrackable-node";
 try { new Client({ server: "https://x.example", campaign: "0".repeat(64), policy: { eps: 1 } }) }
 catch (error) { console.log(error.message) }"""
+
+
+FULL = """import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+const open = fs.open;
+let left = Number(process.env.ROOM);
+fs.open = async (...given) => {
+    const handle = await open(...given), write = handle.writeFile.bind(handle);
+    handle.writeFile = async text => {
+        if (left-- > 0) return write(text);
+        await write(text.slice(0, 9));
+        throw Object.assign(new Error("full"), { code: "ENOSPC" });
+    };
+    return handle;
+};
+syncBuiltinESMExports();
+"""
+
+
+@pytest.mark.parametrize("room", range(2))
+def test_a_full_disk(people: Installed, asking: Asking, tmp_path: Path, room: int) -> None:
+    """Neither a lock nor half a file is left, and once there is room, all goes on at once."""
+    asked = asked_of(asking, question(), tmp_path / "mine")
+    assert people.does(asked, (BEFORE, "answer", "page 3")) == ["not yet"]
+    (file,) = asked.folder.iterdir()
+    whole = file.read_bytes()
+    (people.path / "full.mjs").write_text(FULL, encoding="utf-8")
+    env = environment(NODE_OPTIONS=f"--import={(people.path / 'full.mjs').as_uri()}", ROOM=str(room))
+    (found,) = people.does(asked, (JUST_BEFORE, "answer", "page 3"), env=env)
+    assert "cannot be used (ENOSPC), so nothing is answered" in found["refused"]
+    assert list(asked.folder.iterdir()) == [file]
+    assert file.read_bytes() == whole
+    assert people.does(asked, (JUST_BEFORE, "answer", "page 3")) == ["kept"]
+
+
+def test_types_are_those_of_a_program(people: Installed) -> None:
+    """A program in TypeScript compiles, and one that is wrong does not."""
+    compiler = str(SOURCES / "node_modules" / "typescript" / "bin" / "tsc")
+    options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom"]
+    for eps, wrong in (("1", False), ("'one'", True)):
+        (people.path / "typed.ts").write_text(TYPED.replace("EPS", eps), encoding="utf-8")
+        process = people.started(compiler, *options, "--types", "", "typed.ts")
+        said, _ = process.communicate(timeout=PATIENCE)
+        assert bool(process.returncode) == wrong, said
+        assert ("is not assignable to type 'number'" in said) == wrong
+
+
+TYPED = """import { allow, Client, folderOf, type Outcome, type Preview, Refused } from "untrackable-node";
+import { sendInBackground, used } from "untrackable-node";
+const policy = { eps: EPS };
+const options = { server: "", campaign: "", policy, folder: folderOf("x"), consent: async () => true };
+const client = new Client(options);
+const look: Preview | null = await client.preview("a");
+const outcome: Outcome = await client.send();
+await client.answer(used);
+await allow({ eps: 2 }, { folder: options.folder });
+const begun: boolean = await sendInBackground(options);
+export { begun, look, outcome, Refused };
+"""
 
 
 @pytest.mark.parametrize(

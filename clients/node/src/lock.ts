@@ -7,7 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { readlinkSync } from "node:fs";
-import { link, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
+import { link, open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { Refused } from "../../browser/src/refused.js";
 
@@ -53,17 +53,31 @@ async function removed(path: string, found: string): Promise<void> {
   await unlink(aside).catch(() => {});
 }
 
+/** Whether this process created the lock. On a full disk, nothing is left of it. */
+async function created(path: string, own: string): Promise<boolean> {
+  try {
+    const handle = await open(path, "wx", 0o600);
+    try {
+      await handle.writeFile(own);
+    } catch (error) {
+      await unlink(path).catch(() => {});
+      throw error;
+    } finally {
+      await handle.close();
+    }
+    return true;
+  } catch (error: any) {
+    if (error.code == "EEXIST") return false;
+    throw error;
+  }
+}
+
 /** Take a lock, and return what gives it back. It is refused after this many milliseconds of waiting. */
 export async function taken(path: string, patience: number): Promise<() => Promise<void>> {
   const own = [process.pid, randomBytes(16).toString("hex"), here()].join("\n");
   const until = performance.now() + patience;
   for (let seen = "", since = 0; ;) {
-    try {
-      await writeFile(path, own, { flag: "wx", mode: 0o600 });
-      break;
-    } catch (error: any) {
-      if (error.code != "EEXIST") throw error;
-    }
+    if (await created(path, own)) break;
     const found = await content(path);
     if (found === null) continue;
     const touched = await stat(path).then(({ mtimeMs }) => mtimeMs, () => 0);

@@ -36,7 +36,6 @@ declare module "node:fs/promises" {
   export function stat(path: string): Promise<Status>;
   export function unlink(path: string): Promise<void>;
   export function utimes(path: string, accessed: Date, changed: Date): Promise<void>;
-  export function writeFile(path: string, text: string, how: { flag: "wx"; mode: number }): Promise<void>;
 }
 
 declare module "node:os" {
