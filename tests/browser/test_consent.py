@@ -229,7 +229,7 @@ def test_one_call_asks_about_several_campaigns(context: BrowserContext, asking: 
     second = asking.ask(question(Present(), Presence(), first_round=BEGIN + 4 * HOUR, eps=1))
     third = asking.ask(question(RandomizedResponse(eps=1), Bit(), first_round=BEGIN + 8 * HOUR))
     page = opened(asking, context)
-    begin(page, asking, {asked.id: "page 3", second.id: "used"}, eps=6)
+    begin(page, asking, {asked.id: "page 3", second.id: "used"}, eps=5)
     for words in ("(eps 4, upper)", "(eps 1, upper)"):
         expect(page.get_by_role("region")).to_contain_text(words)
     assert page.get_by_role("heading", name="Which page is yours?").count() == 2
@@ -237,15 +237,47 @@ def test_one_call_asks_about_several_campaigns(context: BrowserContext, asking: 
     assert page.evaluate("over")
     asking.clock.now = BEGIN - 100
     page = opened(asking, context)
+    begin(page, asking, {asked.id: "page 3", second.id: "used"}, eps=5)
+    assert page.evaluate("over")
+    page = opened(asking, context)
     begin(page, asking, {asked.id: "page 3", second.id: "used", third.id: True}, eps=6)
-    assert page.get_by_role("heading", name="Which page is yours?").count() <= 1
+    expect(page.get_by_role("region")).to_contain_text("(eps 1, upper)")
+    assert page.get_by_role("heading", name="Which page is yours?").count() == 1
+    # Those of before have gone on meanwhile, and a larger policy waits for a yes.
+    assert len(json.loads(page.evaluate(KEPT)["ledger"])["accounts"]) == 2
+    assert json.loads(page.evaluate(KEPT)["ledger"])["policy"]["eps"] == 5
     button(page, "Take part").click()
     assert page.evaluate("over")
     assert page.evaluate("failed") == ""
+    assert json.loads(page.evaluate(KEPT)["ledger"])["policy"]["eps"] == 6
     assert page.evaluate(KEPT).keys() == {"ledger", asked.id, second.id, third.id}
     accounts = json.loads(page.evaluate(KEPT)["ledger"])["accounts"]
     assert {name: each["eps"] for name, each in accounts.items()} == {asked.id: 4, second.id: 1}
     assert asking.complaints == []
+
+
+def test_a_yes_is_also_one_to_a_larger_policy(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    """Until then nothing is joined under it. Afterwards all campaigns are answered, also on this visit."""
+    other = asking.ask(question(RandomizedResponse(eps=1), Bit(), first_round=BEGIN + 4 * HOUR))
+    answers: dict[str, Any] = {asked.id: "page 3"}
+    for eps in (4, 5):
+        page = opened(asking, context)
+        begin(page, asking, answers, eps=eps)
+        expect(button(page, "Take part")).to_be_visible()
+        kept = page.evaluate(KEPT)
+        assert "ledger" not in kept or json.loads(kept["ledger"]) == {
+            "accounts": {},
+            "policy": {"eps": 4, "delta": 0, "turns_a_year": 4, "relays": []},
+        }
+        button(page, "Take part").click()
+        assert page.evaluate("over")
+        assert page.evaluate("failed") == ""
+        asking.clock.now = BEGIN - 100
+        answers[other.id] = True
+    kept = page.evaluate(KEPT)
+    assert json.loads(kept["ledger"])["policy"]["eps"] == 5
+    assert json.loads(kept["ledger"])["accounts"].keys() == {asked.id}
+    assert kept.keys() == {"ledger", asked.id, other.id}
 
 
 def test_a_refused_campaign_does_not_stop_the_others(

@@ -85,14 +85,12 @@ export class Client {
       const [ledger, state] = await this.#kept();
       const account = ledger.accounts[this.#id];
       if (account && (account.done || !state)) return "done";
-      if (ledger.policy) {
-        const { relays, ...limits } = ledger.policy;
-        need(
-          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
-            policy.relays.every(relay => relays.includes(relay)),
-          "this policy allows more than the stored one: call allow(policy) first if the person means it",
-        );
-      }
+      const raised = ledger.policy && !isWithin(policy, ledger.policy);
+      // What was joined before goes on, within the stored policy.
+      need(
+        !raised || account,
+        "this policy allows more than the stored one: call allow(policy) first if the person means it",
+      );
       const joined = account ?? (await this.#opened(ledger, document, state, page));
       const asked = parse(document);
       const now = clock();
@@ -100,9 +98,10 @@ export class Client {
       const [raw, days] = this.#given(given, asked, state);
       const value = await encoded(asked, raw, now, state);
       const before = JSON.stringify(ledger.policy);
-      ledger.policy = policy;
+      if (!raised) ledger.policy = policy;
       if (account) {
-        if (value == state!.value && !asked.encoding.looks && !days && before == JSON.stringify(policy)) return "kept";
+        if (value == state!.value && !asked.encoding.looks && !days && before == JSON.stringify(ledger.policy))
+          return "kept";
         const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
         const changed = { ...state!, value, fresh, round: asked.encoding.looks && round, days };
         await this.#storage.write(ledger, this.#id, changed);
@@ -340,6 +339,11 @@ export async function allow(policy: Policy, place: Place = {}): Promise<void> {
     await write(ledger, "");
   });
 }
+
+/** Whether a policy allows at most what another one allows. */
+const isWithin = (policy: Allowed, { relays, ...limits }: Allowed) =>
+  Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
+  policy.relays.every(relay => relays.includes(relay));
 
 /** A policy with the limits that it does not name. */
 function complete({ eps, delta = 0, turns_a_year = 4, relays = [], ...others }: Policy): Allowed {

@@ -149,17 +149,15 @@ class Consent extends HTMLElement {
 export async function ask(
   clients: Record<string, Client>,
   answer: (campaign: string) => Promise<unknown>,
-  start: (campaigns: string[]) => Promise<void>,
+  start: (campaigns: string[], raise?: boolean) => Promise<void>,
 ): Promise<void> {
   customElements.get(NAME) ?? customElements.define(NAME, Consent);
   const ids = Object.keys(clients);
   const before = ids.filter(agreed);
   // A refusal of one of them does not keep others from being asked about.
-  const begun = start(before).then(
-    () => {},
-    (error: unknown) => () => {
-      throw error;
-    },
+  let refusal = await start(before).then(
+    () => undefined,
+    (error: unknown) => error,
   );
   const open = ids.filter(id => !(id in said()));
   const found = document.querySelector<Consent>(NAME);
@@ -172,8 +170,10 @@ export async function ask(
       element.show(left, open.length ? undefined : !!before.length, async yes => {
         localStorage.setItem(KEY, JSON.stringify({ ...said(), ...Object.fromEntries(about.map(id => [id, yes])) }));
         try {
-          if (yes) await start(about);
+          // The person means the policy of now, also if it allows more than the one before.
+          if (yes) await start(ids.filter(agreed), true);
           else await Promise.all(before.filter(id => about.includes(id)).map(id => clients[id].leave()));
+          refusal = undefined;
           resolve();
           return yes ? "Thank you. You take part." : "Nothing is sent, and you are not asked again.";
         } catch (error: any) {
@@ -184,5 +184,5 @@ export async function ask(
       if (!open.length) resolve();
     });
   }
-  (await begun)?.();
+  if (refusal) throw refusal;
 }

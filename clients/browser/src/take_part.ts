@@ -1,5 +1,5 @@
 /** One call for any number of campaigns: one policy, one consent, and an answer to each. */
-import { Client, type Options, type Outcome } from "./client.js";
+import { allow, Client, type Options, type Outcome } from "./client.js";
 import { objects } from "./environment.js";
 import { consent } from "./load_chunk.js";
 
@@ -21,11 +21,15 @@ export async function takePart({ answers, told, ...given }: Part): Promise<Recor
     const raw = answers[id];
     return typeof raw == "function" ? raw() : raw;
   };
-  const start = async (ids: string[]) => {
+  const running = new Set<string>();
+  const start = async (ids: string[], raise?: boolean) => {
     let refusal;
+    if (raise) await allow(given.policy, given);
     for (const id of ids) {
       try {
         await clients[id].answer(await answer(id));
+        if (running.has(id)) continue;
+        running.add(id);
         clients[id].run(outcome => told?.(id, outcome));
       } catch (error) {
         refusal ??= error;
