@@ -122,6 +122,18 @@ def test_somebody_refuses(context: BrowserContext, asking: Asking, asked: Campai
     assert asking.complaints == []
 
 
+def test_a_decision_that_cannot_be_kept(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    """It counts for nothing, and the person is told."""
+    page = opened(asking, context)
+    begin(page, asking, {asked.id: "page 3"})
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new DOMException('it is full') } }")
+    button(page, "Take part").click()
+    expect(page.get_by_role("status")).to_have_text("Nothing is sent: it is full.")
+    assert page.evaluate("over")
+    assert page.evaluate("failed") == "it is full"
+    assert page.evaluate(KEPT) == {}
+
+
 def test_keyboard_and_screen_reader(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
     """All buttons are reached in order; what is opened and what was decided gets the focus, and is announced."""
     page = opened(asking, context)

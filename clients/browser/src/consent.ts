@@ -168,8 +168,9 @@ export async function ask(
     const element = found ?? document.body.appendChild(made(NAME as any, { floating: true }) as Consent);
     await new Promise<void>((resolve, reject) => {
       element.show(left, open.length ? undefined : !!before.length, async yes => {
-        localStorage.setItem(KEY, JSON.stringify({ ...said(), ...Object.fromEntries(about.map(id => [id, yes])) }));
         try {
+          const decided = Object.fromEntries(about.map(id => [id, yes]));
+          localStorage.setItem(KEY, JSON.stringify({ ...said(), ...decided }));
           // The person means the policy of now, also if it allows more than the one before.
           if (yes) await start(ids.filter(agreed), true);
           else await Promise.all(before.filter(id => about.includes(id)).map(id => clients[id].leave()));
