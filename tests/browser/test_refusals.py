@@ -103,7 +103,7 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     assert page.evaluate(KEPT).keys() == {"ledger", asked.id}
     every_round = asking.ask(replace(asked, turns=None, guarantee=Guarantee(eps=99)))
     asking.load(page, every_round)
-    assert "a program with the full package may join it" in refusal(page, "client.answer('page 3')")
+    assert "only the full package may join it" in refusal(page, "client.answer('page 3')")
     assert page.evaluate(KEPT).keys() == {"ledger", asked.id, every_round.id}
     page.evaluate("client.leave()")
     asking.load(page, asked)

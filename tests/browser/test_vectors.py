@@ -302,7 +302,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
     every_round = replace(question(), turns=None)
     ends = '"high":100,"low":0'
     wrong = {
-        "a program with the full package may join it": [text_of(every_round)],
+        "only the full package may join it": [text_of(every_round)],
         "canonical document of version 1": [
             replaced(plain_text, '"version":1', '"version":2'),
             replaced(plain_text, '"eps":2}', '"eps":2.0}'),

@@ -89,7 +89,7 @@ export class Client {
       // What was joined before goes on, within the stored policy.
       need(
         !raised || account,
-        "this policy allows more than the stored one: call allow(policy) first if the person means it",
+        "this policy allows more than the stored one; call allow(policy) if the person means it",
       );
       const joined = account ?? (await this.#opened(ledger, document, state, page));
       const asked = parse(document);
@@ -97,11 +97,10 @@ export class Client {
       const round = roundAt(asked, now);
       const [raw, days] = this.#given(given, asked, state);
       const value = await encoded(asked, raw, now, state);
-      const before = JSON.stringify(ledger.policy);
+      const same = raised || (ledger.policy && isWithin(ledger.policy, policy));
       if (!raised) ledger.policy = policy;
       if (account) {
-        if (value == state!.value && !asked.encoding.looks && !days && before == JSON.stringify(ledger.policy))
-          return "kept";
+        if (value == state!.value && !asked.encoding.looks && !days && same) return "kept";
         const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
         const changed = { ...state!, value, fresh, round: asked.encoding.looks && round, days };
         await this.#storage.write(ledger, this.#id, changed);

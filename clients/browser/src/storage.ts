@@ -24,7 +24,7 @@ async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
 async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
   need(
     !inForeignFrame(),
-    "this page is in a frame of another site, where the ledger would not be the person's only one",
+    "this page is in a frame of another site, where there is another ledger",
   );
   try {
     const opening = indexedDB.open("untrackable", 1);
