@@ -158,13 +158,15 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
     for relays, words in (([], "the policy names none"), ([f"{study.collector}/x"], "must not be the collector")):
         study.use(asked, relays=relays)
         assert words in refusal(page, "client.answer('page 3')")
-    assert page.evaluate(KEPT).keys() == {asked.id}  # Why it was refused.
+    assert page.evaluate(KEPT).keys() == {"ledger", asked.id}  # Why it was refused, and no account.
     assert study.posts == []
 
     study.join(asked)
     study.asked.clear()
     study.use(asked, relays=[study.relay, "https://other.example"])
-    assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
+    kept = page.evaluate(KEPT)
+    assert page.evaluate("client.answer('page 3')") == "kept"
+    assert page.evaluate(KEPT) == kept  # The person did not allow the other relay.
     study.use(asked)
     assert study.sent() == "nothing"
     assert study.asked == []  # Before its turn, not even the part for crowds is loaded.
@@ -253,7 +255,7 @@ def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> Non
     )
     assert "this browser has no X25519" in refusal(page, "client.answer('page 3')")
     kept = page.evaluate(KEPT)
-    assert kept.keys() == {asked.id}
+    assert kept.keys() == {"ledger", asked.id}
     study.load(page.url)
 
     def changed(route: Route) -> None:

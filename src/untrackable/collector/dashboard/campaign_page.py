@@ -20,7 +20,14 @@ from untrackable.answers.trend import NumberTrend
 from untrackable.collector import browser
 from untrackable.collector.api import estimated
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, awaited
-from untrackable.collector.dashboard.rendering import HEADERS, in_turn, page, page_turn, visible_campaign
+from untrackable.collector.dashboard.rendering import (
+    HEADERS,
+    in_turn,
+    page,
+    page_turn,
+    visible_campaign,
+    visible_campaigns,
+)
 from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.dashboard.signed_in import done_words, offered_actions
 from untrackable.collector.estimates import (
@@ -83,6 +90,8 @@ FEW_ROWS = 20
 """How many answers are shown before somebody asks for all."""
 MOST_TREND_ROUNDS = 60
 """The largest number of rounds of a trend: the last ones."""
+_MOST_BESIDE = 12
+"""The largest number of other campaigns that the lines for web pages are offered with."""
 TREND_VALUES = 6
 """How many answers have a trend on one page."""
 
@@ -286,7 +295,6 @@ class CampaignPage:
 
     def _about(self, request: Request, stored: StoredCampaign) -> dict[str, Any]:
         service, campaign = self._service, self._service.campaign(stored.id)
-        takes_part = browser.takes_part(campaign)
         return {
             "id": stored.id,
             "campaign": campaign,
@@ -301,7 +309,32 @@ class CampaignPage:
             "cost_words": cost_words(campaign),
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),
-            "snippet": browser.snippet(campaign, browser.address(request)) if takes_part else "",
+            **self._embedding(request, campaign),
+        }
+
+    def _embedding(self, request: Request, campaign: Campaign) -> dict[str, Any]:
+        """The lines that ask this campaign on a web page, with those of `with`, and which others fit."""
+        if not browser.takes_part(campaign):
+            return {"snippet": ""}
+        wanted, asked, beside = request.query_params.getlist("with"), [campaign], []
+        for stored in visible_campaigns(self._service, request):
+            other = self._service.campaign(stored.id)
+            over = other.ends is not None and other.ends <= self._service.clock()
+            if stored.last_round or over or not browser.takes_part(other):
+                continue
+            if any(browser.overlap(other, each) for each in asked):
+                continue
+            if stored.id in wanted:
+                asked.append(other)
+            else:
+                beside.append(other)
+        return {
+            "snippet": browser.snippet(asked, browser.address(request)),
+            "beside": [
+                (each.question, urlencode({"with": [*(one.id for one in asked[1:]), each.id]}, doseq=True))
+                for each in beside[:_MOST_BESIDE]
+                if not any(browser.overlap(each, one) for one in asked)
+            ],
         }
 
     def _costs(self, stored: StoredCampaign) -> list[Cost] | str:

@@ -9,6 +9,7 @@ from untrackable import strict_json
 from untrackable.accounting.check import make_campaign
 from untrackable.auditing.attacks import Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
+from untrackable.collector.browser import takes_part
 from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
@@ -83,6 +84,19 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
         accuracy=accuracy_words(accuracy) if shares else shown.accuracy(best)[0].removesuffix("."),
         spread=spread_words(accuracy) if shares else "",
         usable=accuracy.usable or not shares,
+        in_pages=_page_words(made),
+    )
+
+
+def _page_words(made: Campaign) -> str:
+    """What the campaign asks of a web page."""
+    if not takes_part(made):
+        return "Web pages cannot ask this: their client does not know this kind of campaign. Programs can."
+    relay = " It must name a relay that the visitor trusts." if made.gateway is not None else ""
+    return (
+        "A page needs the lines that the campaign’s own page will show, and the visitor’s answer. It asks each "
+        "visitor first, stores the answer in their browser, and sends one report. Questions for the same time must "
+        f"be one campaign, a set.{relay}"
     )
 
 
