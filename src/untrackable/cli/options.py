@@ -364,6 +364,8 @@ def show_campaign(asked: Campaign, as_json: bool, verified: dict[str, Any] | Non
     if asked.gateway is not None:
         keys = len(asked.gateway.keys)
         echo(f"  relay      Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway.")
+    if asked.relay is not None:
+        echo(f"             {asked.relay.address} releases the first round at {when(asked.leaves(1))}.")
 
 
 def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
@@ -389,6 +391,11 @@ def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
         lines.append(
             f"delta at eps = {crowd.eps:g} for the collector alone, which does not know who sent which of "
             f"{crowd.reports:,} reports a round: {verdict.crowd}, declared {crowd.delta:g}"
+        )
+    if asked.relay is not None:
+        lines.append(
+            f"released: the reports of a round, which are this crowd, at once by {asked.relay.address}, "
+            f"{asked.relay.delay:,} seconds after its end"
         )
     if crowd is not None and verdict.crowd_throughout is not None:
         lines.append(

@@ -161,6 +161,9 @@ def _connections(help: str) -> Callable[[Decorated], Decorated]:
 @setting("--workers", type=click.IntRange(1, 64), default=1, help="Number of processes.")
 @setting("--minimum-reports", type=POSITIVE, default=100, help="Hide rounds with fewer reports.")
 @setting("--grace", type=click.FloatRange(min=0), default=600.0, help="Seconds to wait before closing a round.")
+@setting(
+    "--release-wait", type=click.FloatRange(min=0), default=172_800.0, help="The same after a relay's release."
+)
 @setting("--early", type=click.FloatRange(min=0), default=60.0, help="Seconds by which a report may be early.")
 @setting("--sweep", type=ABOVE_ZERO, default=30.0, help="Seconds between checks for ended rounds.")
 @setting(

@@ -70,14 +70,14 @@ def _reports(store: Store, campaign: Campaign, number: int, *, ordered: bool = F
 
 
 def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics) -> int:
-    """Close every round whose time and grace are over, and finish interrupted closings. Returns their number.
+    """Close every round whose reports had time to arrive, and finish interrupted closings. Returns their number.
 
     If one round cannot be closed, the others still are, and the next call tries it again.
     """
     closed = 0
     for round in store.unclosed():
         try:
-            closed += _close_if_overdue(store, round, now - settings.grace, metrics)
+            closed += _close_if_overdue(store, round, now, settings, metrics)
         except Exception as error:
             metrics.add("closings_failed")
             why = error if isinstance(error, StoreUnavailable) else error_location(error)
@@ -85,12 +85,12 @@ def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics
     return closed
 
 
-def _close_if_overdue(store: Store, round: Round, now: float, metrics: Metrics) -> bool:
+def _close_if_overdue(store: Store, round: Round, now: float, settings: Settings, metrics: Metrics) -> bool:
     stored, stored_round = store.campaign(round.campaign), store.round(round)
     if stored is None or stored_round is None or stored_round.state == "closed":
         return False
     campaign = Campaign.from_bytes(stored.document)
-    if stored_round.state == "open" and campaign.begins(round.number + 1) > now:
+    if stored_round.state == "open" and settings.last_arrival(campaign, round.number) > now:
         return False
     close_round(store, campaign, round.number, metrics)
     return True
@@ -132,15 +132,15 @@ def overdue_rounds(store: Store, now: float, settings: Settings) -> list[Round]:
         if round.campaign not in campaigns:
             campaigns[round.campaign] = store.campaign(round.campaign)
         stored = campaigns[round.campaign]
-        if stored is not None and _end(stored, round.number) + settings.grace <= now:
+        if stored is not None and _last_arrival(stored, round.number, settings) <= now:
             overdue.append(round)
     return overdue
 
 
-def _end(stored: StoredCampaign, number: int) -> float:
-    """The end of a round. A damaged campaign cannot be closed, so its rounds are over."""
+def _last_arrival(stored: StoredCampaign, number: int, settings: Settings) -> float:
+    """When the last reports of a round arrive. A damaged campaign cannot be closed, so its rounds are over."""
     try:
-        return Campaign.from_bytes(stored.document).begins(number + 1)
+        return settings.last_arrival(Campaign.from_bytes(stored.document), number)
     except CampaignError:
         return 0.0
 

@@ -96,7 +96,8 @@ class CampaignAcceptance:
         """The first and the last round that take reports now. The first is above the last if no round does."""
         campaign, settings = self.campaign, self._settings
         seconds = campaign.round_seconds
-        first = math.floor((now - settings.grace - campaign.first_round) / seconds) + 1
+        under_way = settings.last_arrival(campaign, 1) - campaign.begins(2)
+        first = math.floor((now - under_way - campaign.first_round) / seconds) + 1
         last = math.floor((now + settings.early - campaign.first_round) / seconds) + 1
         return max(1, first), min(campaign.rounds or LAST_ROUND, last)
 

@@ -1,6 +1,7 @@
 """A campaign in plain words: its guarantee, its schedule, whom one trusts, and what each observer may learn."""
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -8,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from untrackable import strict_json
 from untrackable.brackets import ROUNDINGS, Side, at_most, shortest_decimal
 from untrackable.display.numbers import odds_factor, percent, shown, upper
-from untrackable.protocol.campaign import Campaign, CrowdGuarantee
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee, HoldingRelay
 from untrackable.theory.attendance import AMONG
 from untrackable.theory.turns import recognition_upper
 
@@ -84,13 +85,29 @@ def crowd_words(
     )
 
 
-TRUST_WORDS = (
-    "Reports are sealed and sent through a relay, which knows who sends them and cannot read them. You name the "
-    "relay, and you trust that it does not work with the collector: nobody can check that. You also trust that the "
-    "crowd is there: a collector that leaves people out, or invents them, makes it smaller, and your client cannot "
-    "see that."
-)
-"""Whom a person trusts who answers such a campaign."""
+def trust_words(relay: HoldingRelay | None) -> str:
+    """Whom a person trusts who answers a campaign with a crowd, through any relay or through one that holds."""
+    if relay is None:
+        sent = (
+            "Reports are sealed and sent through a relay, which knows who sends them and cannot read them. You "
+            "name the relay, and you trust that it does not work with the collector: nobody can check that."
+        )
+    else:
+        sent = (
+            f"Reports are sealed and sent to the relay {relay.address}, which knows who sends them and cannot "
+            f"read them. It holds the reports of a round and passes them on once, shuffled, {delay_words(relay)}, "
+            "so the collector does not see who was there when. Your policy must name this relay. You trust that it "
+            "does not work with the collector, and that it drops no report: nobody can check that."
+        )
+    return (
+        f"{sent} You also trust that the crowd is there: a collector that leaves people out, or invents them, "
+        "makes it smaller, and your client cannot see that."
+    )
+
+
+def delay_words(relay: HoldingRelay) -> str:
+    """When a relay that holds reports passes them on."""
+    return f"{_span(relay.delay)} after the end of the round" if relay.delay else "at the end of the round"
 
 
 _LARGE = 4.0
@@ -129,7 +146,7 @@ def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
         sentences += [
             crowd_words(declared.crowd, verified.get("crowd"), verified.get("crowd_throughout")),
             _guess_words(declared.crowd.eps, declared.crowd.delta),
-            TRUST_WORDS,
+            trust_words(campaign.relay),
         ]
     return sentences
 
@@ -150,7 +167,7 @@ def _every_round_words(campaign: Campaign, verified: dict[str, Any]) -> list[str
     ]
     if crowd is not None:
         hidden = [crowd_words(crowd, verified.get("crowd")), _guess_words(crowd.eps, crowd.delta)]
-        sentences = [*hidden, *sentences, TRUST_WORDS]
+        sentences = [*hidden, *sentences, trust_words(campaign.relay)]
     if declared.gamma == 0 and declared.tracking_delta == 0:
         sentences.append(
             "Reports of one person look exactly like reports of two people with the same answer (exact). "
@@ -247,6 +264,20 @@ def campaign_state(campaign: Campaign, last_round: int | None, now: float) -> Ca
     many = "" if last is None else f" of {last:,}"
     until = _date(campaign.begins(current + 1))
     return CampaignState(True, "open", f"Round {current:,}{many} is open until {until}.")
+
+
+def waiting_words(campaign: Campaign, last_arrival: Callable[[Campaign, int], float], now: float) -> str:
+    """That the last round that is over waits for the relay that holds its reports, if so; or nothing."""
+    present = math.floor((now - campaign.first_round) / campaign.round_seconds) + 1
+    over = min(present - 1, campaign.rounds or present)
+    if campaign.relay is None or over < 1 or last_arrival(campaign, over) <= now:
+        return ""
+    released = campaign.leaves(over)
+    comes = f"comes on {_date(released)}" if now < released else f"was on {_date(released)}"
+    return (
+        f"Round {over:,} is over and waits for the relay: its release {comes}, and the round is closed on "
+        f"{_date(last_arrival(campaign, over))} at the latest."
+    )
 
 
 def _date(seconds: float) -> str:
