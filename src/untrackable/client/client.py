@@ -43,12 +43,16 @@ class Member:
         self._clock = clock
         self._id = campaign.id
         self._in_crowd = campaign.guarantee.crowd is not None
+        self._held = campaign.relay is not None
 
     def __repr__(self) -> str:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
-        """The time at which the next report is sent, random in its round; None if there is no further report."""
+        """The time from which the next report is sent; None if there is no further report.
+
+        It is random in its round. If a relay holds reports, it is the start of the round, or of its last look.
+        """
         now = self._now(now)
         with self.opened(now) as (ledger, held):
             if held is None:
@@ -92,7 +96,8 @@ class Member:
         With turns, nothing at all happens in all rounds but one.
 
         If the campaign relies on a crowd, the report goes through a relay of the stored policy, whatever `post` is,
-        and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped.
+        and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped. If
+        the relay holds reports, it can be sent at any time of the round, and later in it if it was not delivered.
         """
         address = Address.of(server, self._id)
         if self._in_crowd:
@@ -107,6 +112,8 @@ class Member:
         outcome, tried = sending.deliver(
             self._attempt, address, post=post, look=look, clock=self._clock, sleep=sleep
         )
+        if self._held and outcome is Outcome.GIVEN_UP:
+            return Outcome.LATER
         if tried is not None:
             self._sent(tried)
         return outcome
@@ -152,13 +159,14 @@ class Member:
         """An attempt to send. It yields the report, which the ledger then has as tried; or None.
 
         No other process can send meanwhile. Only the process that tried a report before has it, and may try it
-        again until the client has left.
+        again until the client has left. If a relay holds reports, every process may try it again: the relay and the
+        collector each see too little to link two attempts.
         """
         with self.folder.held(SENDING, _PATIENCE):
             now, body = self._now(None), None
             with self.opened(now) as (ledger, held):
                 if held is not None and tried is None:
-                    body = self._prepared(ledger, held, now, tried=True)
+                    body = self._prepared(ledger, held, now, tried=not self._held)
                 elif held is not None and held.prepared == (self.campaign.round_at(now), tried):
                     body = tried
             yield body
@@ -219,14 +227,20 @@ class Member:
     def _missed(self, ratchet: Ratchet, now: float) -> bool:
         """Whether a round is skipped because its moment has passed.
 
-        That is so in a crowd only: late reports of several campaigns would leave together, as one person's.
+        That is so in a crowd only: late reports of several campaigns would leave together, as one person's. It is
+        not so if a relay holds reports: then all reports of a round leave together.
         """
-        return self._in_crowd and now > self._moment(ratchet) + GRACE
+        return self._in_crowd and not self._held and now > self._moment(ratchet) + GRACE
 
     def _moment(self, ratchet: Ratchet) -> float:
-        """The time at which the report of a round is sent, uniform over its last look except for its ends."""
+        """The time from which the report of a round is sent: uniform over its last look except for its ends.
+
+        If a relay holds reports, it is the start of that look, so that every later visit may send it.
+        """
         share, length = ratchet.moment(), self.campaign.look_seconds
         begins = self.campaign.begins(ratchet.round + 1) - length
+        if self._held:
+            return begins
         return begins + length / MARGIN + share * length * (1 - 2 / MARGIN)
 
     def _now(self, given: float | None) -> float:
@@ -378,7 +392,8 @@ class SendTimes:
     Each round has its own sending time. If it passes while the machine is off, asleep or without a network, the
     client does not send at once: reports of all campaigns in one burst would reveal when the machine was switched
     on. Reports of campaigns that rely on a crowd are not sent late at all, because a burst would show that they are
-    one person's.
+    one person's. If a relay holds reports, they are sent a random time after the start of their round, so that not
+    everybody sends at once, or at once if the round has begun.
     """
 
     def __init__(self, clock: Clock = time.time) -> None:
@@ -391,21 +406,24 @@ class SendTimes:
         if self._is_time(member):
             outcome = send()
             self._planned.pop(name, None)
+            if outcome in (Outcome.OFFLINE, Outcome.LATER):
+                self._planned[name] = self._clock() + self._delay(member, self._clock())
             self._is_time(member)
         return outcome, self._planned.get(name)
 
     def _is_time(self, member: Member) -> bool:
         """Whether to send now. A sending time that was missed is replaced by a new random one soon."""
-        now = self._clock()
+        now, held = self._clock(), member.campaign.relay is not None
         due, name = member.due(now), member.campaign.id
         if due is None:
             self._planned.pop(name, None)
             return False
         planned = self._planned.get(name, -math.inf)
         if due > now:
-            planned = due
+            if not (held and due <= planned <= due + LONGEST):
+                planned = due + (self._delay(member, due) if held else 0.0)
         elif not now - GRACE <= planned <= now + LONGEST:
-            planned = now + self._delay(member, now)
+            planned = now if held else now + self._delay(member, now)
         self._planned[name] = planned
         return planned <= now
 

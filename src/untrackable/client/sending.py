@@ -6,6 +6,8 @@ up, even if the other side sends slowly, repeats itself or sends nothing.
 A relay cannot read the reports that it passes on, and the collector does not see who sent them. A report is sealed
 again for every attempt, always to the same length, with a public key that the campaign lists. Only the collector's
 gateway can open it, and only this client can open the answer: one that does not open counts as none.
+
+A relay that holds reports answers by itself, once it has the report on disk. That is all that the client ever gets.
 """
 
 import contextlib
@@ -19,7 +21,7 @@ import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
@@ -43,6 +45,8 @@ TRIES = 6
 FIRST_WAIT, LONGEST_WAIT = 2.0, 60.0
 _FINAL = 200
 _LATER = (408, 425, 429)
+_HELD = 202
+"""What a relay that holds reports answers."""
 
 UNKNOWN_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key"
 """The problem type of a gateway that does not have the key (RFC 9458, section 5.3)."""
@@ -65,6 +69,7 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     REFUSED = "refused by the server; this round is given up"
     GIVEN_UP = "not delivered; this round is given up"
+    LATER = "not delivered; tried again in this round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +383,9 @@ def _retry_seconds(given: str | None) -> float | None:
 class SealedPost:
     """The way of a campaign's reports through a relay. It is called as `post` is, with a relay's address.
 
+    With `leaves`, the relay holds reports until the time that this gives for their round, and acknowledges them
+    itself.
+
     `keys_from` gives the key configurations for a round: its own, and then those that the campaign lists after it.
     If the gateway does not have the key that a report was sealed with, the next attempt uses the next listed key.
     That is remembered for this report only, because later reports would otherwise be recognised by their key.
@@ -389,6 +397,7 @@ class SealedPost:
         keys_from: Callable[[int], Sequence[bytes]],
         *,
         collector: Address,
+        leaves: Callable[[int], int] | None = None,
         timeout: float = TIMEOUT,
     ) -> None:
         from untrackable.oblivious import sealing  # It needs an extra, and says so before a report is made.
@@ -396,6 +405,7 @@ class SealedPost:
         self._sealing: Any = sealing
         self._campaign = check_id(campaign)
         self._keys_from, self._collector, self._timeout = keys_from, collector, timeout
+        self._leaves = leaves
         self._refused: tuple[bytes, int] = (b"", 0)
         """The last report for which a key was refused, and the number of its keys that were."""
 
@@ -405,6 +415,8 @@ class SealedPost:
         keys = self._keys_from(round_of(body))
         key = KeyConfig.from_bytes(keys[min(refusals, len(keys) - 1)])
         sealed = self._sealing.seal_request(key, reports_request(self._campaign, body))
+        if self._leaves is not None:
+            relay = replace(relay, path=f"{relay.path}/releases/{self._leaves(round_of(body))}")
         try:
             with _connected(relay, self._timeout) as connection:
                 if connection.certified_for(self._collector.host):
@@ -420,10 +432,13 @@ class SealedPost:
         except (OSError, HTTPException, ValueError):  # The length of a chunk may be no number.
             return Reply(None)
         media_type = answer.headers.get_content_type()
-        if media_type == self._sealing.ANSWER_MEDIA_TYPE:
+        if self._leaves is None and media_type == self._sealing.ANSWER_MEDIA_TYPE:
             return _opened(sealed, content)
+        if self._leaves is not None:
+            if answer.status == _HELD:
+                return Reply(_HELD)
         # A relay could claim this, too. Nothing is lost by believing it, because every listed key is the gateway's.
-        if media_type == "application/problem+json" and _is_unknown_key(content):
+        elif media_type == "application/problem+json" and _is_unknown_key(content):
             self._refused = (body, refusals + 1)
         # The relay may ask for a delay if it is busy. Anything else that it says by itself is ignored.
         busy = answer.status in _ASKED_TO_RETRY
@@ -450,7 +465,7 @@ def _is_unknown_key(content: bytes) -> bool:
 
 
 def through_relay(campaign: Campaign, policy: Policy | None, collector: Address) -> tuple[Address, Post]:
-    """The address of the first relay that may be used, and how reports of a campaign are sent to it.
+    """The address of the campaign's relay, or of the first that may be used, and how reports are sent to it.
 
     `CampaignRefused` if there is none: a report that relies on a crowd is never sent directly.
     """
@@ -458,14 +473,17 @@ def through_relay(campaign: Campaign, policy: Policy | None, collector: Address)
         raise CampaignRefused("this campaign relies on a crowd, and no policy names a relay: nothing is sent")
     policy.check_relayed(campaign)
     gateway, reasons = campaign.gateway, []
-    for relay in policy.relays:
+    for relay in policy.relays if campaign.relay is None else (campaign.relay.address,):
         try:
             address = Address.of_relay(relay, collector)
         except ValueError as error:
             reasons.append(f"{relay}: {error}")
         else:
             return address, SealedPost(
-                campaign.id, lambda round: [key.config for key in gateway.keys_from(round)], collector=collector
+                campaign.id,
+                lambda round: [key.config for key in gateway.keys_from(round)],
+                collector=collector,
+                leaves=None if campaign.relay is None else campaign.leaves,
             )
     raise CampaignRefused(
         f"nothing is sent, because no relay of your policy can be used ({'; '.join(reasons)}). Name one that "
