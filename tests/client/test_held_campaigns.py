@@ -193,7 +193,7 @@ def test_processes_that_stay_do_not_all_send_at_the_start_of_a_round(tmp_path: P
     person = Person(tmp_path, relay, crowded())
     waits = []
     for _ in range(30):
-        outcome, planned = SendTimes(person.clock).tend(person.member, lambda: Outcome.NOTHING)
+        _, planned = SendTimes(person.clock).tend(person.member, lambda: Outcome.NOTHING)
         assert planned is not None
         waits.append(planned - START)
     assert all(0 <= wait <= LONGEST for wait in waits)
