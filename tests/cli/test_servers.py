@@ -188,10 +188,9 @@ relay = functools.partial(run, "relay", "--port", "0")
 
 
 def test_options(relayed: dict[str, Any], tmp_path: Path) -> None:
-    more = ("--gateway", "other=https://other.example/x", "--hold-in", str(tmp_path / "held.db"))
-    more += ("--release-every", "600", "--release-ahead", "9", "--keep-days", "3", "--most-held", "8")
-    more += ("--most-in-release", "7")
-    done = relay("--gateway", STUDY, *more)
+    held = ("--hold-in", str(tmp_path / "held.db"), "--release-every", "600", "--release-ahead", "9")
+    bounds = ("--keep-days", "3", "--most-held", "8", "--most-in-release", "7")
+    done = relay("--gateway", STUDY, "--gateway", "other=https://other.example/x", *held, *bounds)
     assert done.exit_code == 0, done.output
     assert done.output.startswith("Relaying at http://127.0.0.1:")
     settings = relayed["settings"]

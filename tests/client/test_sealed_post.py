@@ -106,7 +106,7 @@ def relay(monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
     found.close()
 
 
-def post(**named: float) -> SealedPost:
+def post(**named: Any) -> SealedPost:
     return SealedPost(ID, keys_from, collector=COLLECTOR, **named)
 
 

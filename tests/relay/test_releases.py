@@ -1,6 +1,7 @@
 """Relay and collector as killed processes: nothing acknowledged is lost, or counted twice."""
 
 import contextlib
+import functools
 import http.client
 import re
 import resource
@@ -73,6 +74,10 @@ def counted(collector: ServerProcess) -> int:
     return int(found[1]) if found else 0
 
 
+def has_some(collector: ServerProcess) -> bool:
+    return counted(collector) > 0
+
+
 def test_nothing_acknowledged_is_lost_while_relay_and_collector_are_killed(tmp_path: Path) -> None:
     asked, port = held_study(tmp_path), free_port()
     asked.at = int(time.time()) + 3600
@@ -90,7 +95,7 @@ def test_nothing_acknowledged_is_lost_while_relay_and_collector_are_killed(tmp_p
     at = begin_now(tmp_path)
     for killed in ("relay", "collector", "relay", "both"):
         with asked.collector() as collector, asked.relay(port) as running:
-            wait_until(lambda at=collector: counted(at) > 0)
+            wait_until(functools.partial(has_some, collector))
             for name, process in (("relay", running), ("collector", collector)):
                 if killed in (name, "both"):
                     process.kill()

@@ -181,7 +181,7 @@ class ClosableRound:
 
     number: int
     goes_on: bool
-    waits: bool
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
