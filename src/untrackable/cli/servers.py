@@ -265,7 +265,7 @@ def relay(
     most_in_release: int,
     **chosen: Any,
 ) -> None:
-    """Run a relay that passes sealed reports on to collectors.
+    r"""Run a relay that passes sealed reports on to collectors.
 
     It sees who sends, and cannot read what. The collector reads it, and cannot see who sent it. So run a relay only
     for collectors of somebody else. It forwards to the named gateways and to nothing else, and logs nothing about
@@ -275,7 +275,8 @@ def relay(
     Clients send to /gateways/NAME. Every option can also be an environment variable (UNTRACKABLE_PORT for --port)
     or a line of a TOML file (port = 8100). An option overrides a variable, and a variable overrides the file.
 
-    Example: untrackable relay --gateway study=https://collect.example --hold-in held.db
+    Example: untrackable relay --hold-in held.db \
+                 --gateway study=https://collect.example
     """
     from untrackable.relay.app import RelaySettings, serve_relay
     from untrackable.relay.gateway import GatewayAddress, check_not_itself
