@@ -87,9 +87,7 @@ def campaign() -> None:
 @goal_options("want", "share", "wipes", *CROWD_OPTIONS)
 @click.option("--gateway", "keys", type=GIVEN_FILE, metavar="FILE", help="Public keys (`gateway show --json`).")
 @click.option("--hold-at", metavar="URL", help="Relay that holds reports until a round is over.")
-@click.option(
-    "--release-after", metavar="TIME", show_default="10m, then the full hour", help="From end to release."
-)
+@click.option("--release-after", metavar="TIME", show_default="a full hour", help="From end to release.")
 @goal_option("looks", default=1, show_default=True)
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
 @click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")

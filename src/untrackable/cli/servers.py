@@ -236,9 +236,9 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     "--hold-in",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
-    show_default="no holding",
+    show_default="none",
     metavar="FILE",
-    help="Hold reports for releases in this file.",
+    help="File of reports held for releases.",
 )
 @setting("--release-every", type=POSITIVE, default=3600, help="Seconds between two releases.")
 @setting("--release-ahead", type=POSITIVE, default=40, help="Days a release may be ahead.")
