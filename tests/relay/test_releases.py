@@ -16,22 +16,15 @@ import httpx
 
 from tests.relay.gateways import SEALED, answer, relay_process, sealed, threaded
 from tests.relay.sealed_senders import SealedSenders, Study, check, free_port, study, wait_until
-from untrackable.client.sending import Address, SealedPost
+from untrackable.client.sending import Address
 from untrackable.relay.held_reports import FIRST, HeldReports, Release
 from untrackable.serving.server import ServerProcess
 
+LATER = int(time.time()) + 7200
+
 
 class HeldStudy(Study):
-    """A study whose senders use a relay that holds, for releases at the time of `at`."""
-
-    at = 0
-
-    def post(self, configs: object = None) -> SealedPost:
-        listed = [key.config.to_bytes() for key in self.keys.keys]
-        collector = Address.of("https://collect.example", self.campaign.id)
-        return SealedPost(
-            self.campaign.id, lambda round: listed, collector=collector, leaves=lambda round: self.at, timeout=10.0
-        )
+    """A study whose relay holds reports, of which a release is far away."""
 
     @contextlib.contextmanager
     def relay(self, port: int, *options: str) -> Iterator[ServerProcess]:
@@ -47,7 +40,7 @@ class HeldStudy(Study):
 
 def held_study(folder: Path) -> HeldStudy:
     plain = study(folder)
-    return HeldStudy(plain.folder, plain.campaign, plain.keys, plain.port)
+    return HeldStudy(plain.folder, plain.campaign, plain.keys, plain.port, lambda round: LATER)
 
 
 def left(folder: Path) -> int:
@@ -80,7 +73,6 @@ def has_some(collector: ServerProcess) -> bool:
 
 def test_nothing_acknowledged_is_lost_while_relay_and_collector_are_killed(tmp_path: Path) -> None:
     asked, port = held_study(tmp_path), free_port()
-    asked.at = int(time.time()) + 3600
     with SealedSenders(asked, Address("http", "127.0.0.1", port, "/gateways/study")) as senders:
         for _ in range(4):  # The collector is not even there.
             with asked.relay(port) as running:
