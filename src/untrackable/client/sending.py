@@ -407,8 +407,8 @@ def through_relay(campaign: Campaign, relays: Sequence[str], collector: Address)
     `CampaignRefused` if there is none: a report that relies on a crowd is never sent directly.
     """
     held, leaves = campaign.relay, None if campaign.relay is None else campaign.leaves
-    for relay in relays if campaign.gateway is not None else ():
-        if held is None or relay == held.address:
+    for relay in relays:
+        if campaign.gateway is not None and (held is None or relay == held.address):
             with contextlib.suppress(ValueError):  # It is the collector.
                 address = Address.of_relay(relay, collector)
                 return address, sealed_post(campaign.id, campaign.gateway, collector=collector, leaves=leaves)
