@@ -320,3 +320,37 @@ def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tm
             return [refused.value.problem, passed]
 
     assert asyncio.run(talk()) == [RelayProblem.RELEASED, [sealed(1)]]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_collector_that_sees_who_visits_cannot_match_reports_by_order(tmp_path: Path, holds: bool) -> None:
+    """It knows the order of 60 visits to its site, and pairs the k-th visit with the k-th report.
+
+    Without holding, every pair is right. With it, the number of right pairs is that of the fixed points of a random
+    permutation: about Poisson with mean 1, so ten or more have a probability of 1e-7. An order that is reversed, or
+    sorted by the bytes of the reports, would be tried as well.
+    """
+    people = 60
+
+    async def talk() -> list[int]:
+        clock = Clock()
+        async with (
+            gateway(lambda request: answer(b"sealed")) as there,
+            holding_relay(tmp_path / "held.db", there.port, clock) as sender,
+        ):
+            for visitor in range(people):
+                async with sender(f"192.0.2.{visitor}") as http:
+                    if holds:
+                        assert (await held(http, visitor)).status_code == 202
+                    else:
+                        posted = await http.post("/gateways/study", content=sealed(visitor), headers=SEALED)
+                        assert posted.status_code == 200
+            clock.now = AT
+            await until(lambda: len(there.seen) == people)
+            return arrived(there)
+
+    order = asyncio.run(talk())
+    guesses = (order, order[::-1], sorted(range(people), key=lambda place: order[place]))
+    right = [sum(place == visitor for place, visitor in enumerate(guess)) for guess in guesses]
+    assert sorted(order) == list(range(people))
+    assert max(right) < 10 if holds else right[0] == people
