@@ -154,6 +154,34 @@ def test_what_is_held_is_bounded_for_one_release_and_in_all(tmp_path: Path) -> N
     assert asyncio.run(talk()) == [202, 202, 202, 507, 202, 202, 507, 202]
 
 
+def test_while_the_clock_is_doubted_no_release_begins(tmp_path: Path) -> None:
+    """Nothing undoes a release, and one that begins too early is of a smaller crowd."""
+
+    async def talk() -> list[int]:
+        clock, passed = Clock(), list[int]()
+        trusted: list[float | None] = [None]
+
+        async def pass_on(release: Release, body: bytes) -> bool:
+            passed.append(release.time)
+            return True
+
+        file = HeldReports(tmp_path / "held.db")
+        desk = holding.Holding(ROUND, file, ["study"], pass_on, clock, lambda: trusted[0])
+        async with desk.running():
+            await desk.hold(Release("study", AT), sealed(1))
+            clock.now = AT + 10
+            await asyncio.sleep(0.1)
+            assert passed == []
+            trusted[0] = AT - 1.0
+            await asyncio.sleep(0.1)
+            assert passed == []
+            trusted[0] = AT
+            await until(lambda: len(passed) == 1)
+            return passed
+
+    assert asyncio.run(talk()) == [AT]
+
+
 def test_times_are_few_by_the_settings() -> None:
     with pytest.raises(ValueError, match="ahead must be at most 1 days with a release every 1 seconds, got 40"):
         HoldingSettings(every=1)
@@ -305,7 +333,7 @@ def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tm
             passed.append(body)
             return True
 
-        desk = holding.Holding(ROUND, HeldReports(tmp_path / "held.db"), ["study"], pass_on, clock)
+        desk = holding.Holding(ROUND, HeldReports(tmp_path / "held.db"), ["study"], pass_on, clock, clock)
         release = Release("study", AT)
         async with desk.running():
             await desk.hold(release, sealed(1))

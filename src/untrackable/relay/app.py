@@ -41,6 +41,7 @@ from untrackable.relay.gateway import GatewayAddress, GatewayAnswer, GatewayConn
 from untrackable.relay.held_reports import HeldReports, Release
 from untrackable.relay.holding import Holding, HoldingSettings
 from untrackable.serving import server
+from untrackable.serving.clock_jumps import ClockJumpDetector
 from untrackable.serving.connections import BoundedProtocol, ConnectionProblems
 from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
 from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
@@ -126,9 +127,12 @@ class RelayProtocol(BoundedProtocol):
 
 
 def create_relay(
-    settings: RelaySettings, held: HeldReports | None = None, clock: Callable[[], float] = time.time
+    settings: RelaySettings, held: HeldReports | None = None, clock: Callable[[], float] | None = None
 ) -> Starlette:
-    """Make the application of a relay. It holds reports if `held` has those that it holds already."""
+    """Make the application of a relay. It holds reports if `held` has those that it holds already.
+
+    Without a `clock` it is the machine's, which is doubted for a while after it has jumped.
+    """
     relay = _Relay(settings, held, clock)
     one = "/gateways/{gateway}"
 
@@ -185,11 +189,14 @@ _NO_STORE = {"cache-control": "no-store"}
 class _Relay:
     """The endpoints."""
 
-    def __init__(self, settings: RelaySettings, held: HeldReports | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: RelaySettings, held: HeldReports | None, clock: Callable[[], float] | None
+    ) -> None:
         self._settings = settings
         self._counts = SenderCounts(settings.per_minute)
         self._waiting = 0
-        self._held, self._clock = held, clock
+        self._held, self._clock = held, clock or time.time
+        self._trusted = clock or ClockJumpDetector(time.time, log=_log, work="The next release").trusted_time
         self.gateways: dict[str, _Gateway] = {}
         self.holding: Holding | None = None
 
@@ -201,7 +208,7 @@ class _Relay:
             async with AsyncExitStack() as stack:
                 if self._held is not None:
                     self.holding = Holding(
-                        self._settings.holding, self._held, self.gateways, self._pass_on, self._clock
+                        self._settings.holding, self._held, self.gateways, self._pass_on, self._clock, self._trusted
                     )
                     await stack.enter_async_context(self.holding.running())
                 yield
