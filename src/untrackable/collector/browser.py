@@ -143,7 +143,8 @@ def snippet(campaign: Campaign, server: str) -> str:
     policy: dict[str, Any] = {"eps": plain(campaign.guarantee.eps)}
     trusted = ""
     if campaign.gateway is not None:
-        policy["relays"], trusted = [], " // relays: addresses of those that this person trusts"
+        policy["relays"] = [] if campaign.relay is None else [campaign.relay.address]
+        trusted = " // relays: addresses of those that this person trusts"
     file = f"{server}/client/{name}"
     return f"""\
 <link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>

@@ -37,8 +37,10 @@ _TOGETHER = 256
 _LOOK_SECONDS, _LONGEST_WAIT = 0.5, 300.0
 """How often the relay looks for a release that begins. While a gateway takes nothing, it waits twice as long each
 time."""
-_EXPIRY_SECONDS = 60.0
-"""How often the relay looks for reports that are deleted because no gateway has taken them."""
+_EXPIRY_SECONDS = 3600.0
+"""How often the relay looks for reports that are deleted because no gateway has taken them.
+
+A relay that was away for days tries for as long to deliver them first."""
 _MOST_TIMES = 100_000
 """The largest number of times for which a relay holds reports at once."""
 
@@ -233,7 +235,7 @@ class Holding:
             taken = await asyncio.gather(*(self._pass_on(release, body) for _, body in some))
             names = [name for (name, _), done in zip(some, taken, strict=True) if done]
             await self._in_thread(self._held.delete, release, names)
-            self._count(release, -len(names))
+            self._count(release, -min(len(names), self._counts[release]))  # Others may have expired meanwhile.
             self._after[release] = some[-1][0]
             if not names:
                 return False
@@ -241,7 +243,10 @@ class Holding:
     async def _expire(self) -> None:
         """Delete reports that no gateway has taken for long, and forget about old releases."""
         while True:
-            oldest = int(self._clock()) - self._settings.keep * DAY
+            await asyncio.sleep(_EXPIRY_SECONDS)
+            if (now := self._trusted()) is None:
+                continue
+            oldest = int(now) - self._settings.keep * DAY
             try:
                 for release in [each for each in self._counts if each.time < oldest]:
                     lost = self._counts[release]
@@ -252,7 +257,6 @@ class Holding:
                 self._begun = {each: count for each, count in self._begun.items() if each.time >= oldest}
             except HoldingFailed as error:
                 _log.error("Old reports could not be deleted: %s", error)
-            await asyncio.sleep(_EXPIRY_SECONDS)
 
     async def _in_thread(
         self, work: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
