@@ -17,6 +17,7 @@ import httpx
 from tests.relay.gateways import SEALED, answer, relay_process, sealed, threaded
 from tests.relay.sealed_senders import SealedSenders, Study, check, free_port, study, wait_until
 from untrackable.client.sending import Address
+from untrackable.relay.app import SEALED_LENGTH
 from untrackable.relay.held_reports import FIRST, HeldReports, Release
 from untrackable.serving.server import ServerProcess
 
@@ -26,11 +27,14 @@ LATER = int(time.time()) + 7200
 class HeldStudy(Study):
     """A study whose relay holds reports, of which a release is far away."""
 
+    gateway: int = 0
+    """The port at which the relay reaches the collector, if it is another one."""
+
     @contextlib.contextmanager
     def relay(self, port: int, *options: str) -> Iterator[ServerProcess]:
         """The relay, always at the same port and with the same file."""
         with relay_process(
-            *("--port", str(port), "--gateway", f"study=http://127.0.0.1:{self.port}"),
+            *("--port", str(port), "--gateway", f"study=http://127.0.0.1:{self.gateway or self.port}"),
             *("--hold-in", str(self.folder / "held.db"), "--release-every", "1", "--release-ahead", "1"),
             *("--per-minute", "1000000", "--gateway-seconds", "5", *options),
             log=self.folder / "relay-log",
@@ -67,6 +71,21 @@ def counted(collector: ServerProcess) -> int:
     return int(found[1]) if found else 0
 
 
+def slowly(collector: int, request: bytes) -> bytes | None:
+    """Pass a request on to a collector, one after the other, so that a release takes a while."""
+    time.sleep(0.005)
+    connection = http.client.HTTPConnection("127.0.0.1", collector, timeout=30)
+    try:
+        connection.request("POST", "/.well-known/ohttp-gateway", request[-SEALED_LENGTH:], SEALED)
+        found = connection.getresponse()
+        kind = found.headers["content-type"]
+        return answer(found.read(), status=f"{found.status} {found.reason}", kind=kind)
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
 def has_some(collector: ServerProcess) -> bool:
     return counted(collector) > 0
 
@@ -85,15 +104,19 @@ def test_nothing_acknowledged_is_lost_while_relay_and_collector_are_killed(tmp_p
     assert acknowledged >= 500
     assert left(tmp_path) >= acknowledged, "more only if a sender was not told any more"
     at = begin_now(tmp_path)
-    for killed in ("relay", "collector", "relay", "both"):
-        with asked.collector() as collector, asked.relay(port) as running:
-            wait_until(functools.partial(has_some, collector))
-            for name, process in (("relay", running), ("collector", collector)):
-                if killed in (name, "both"):
-                    process.kill()
-            if killed == "relay":
-                assert collector.end() == 0
-    assert left(tmp_path) > 0, "the releases were interrupted"
+    with threaded(functools.partial(slowly, asked.port)) as between:
+        asked.gateway = between.port
+        for killed in ("relay", "collector", "relay", "both"):
+            before = left(tmp_path)
+            with asked.collector() as collector, asked.relay(port) as running:
+                wait_until(functools.partial(has_some, collector))
+                for name, process in (("relay", running), ("collector", collector)):
+                    if killed in (name, "both"):
+                        process.kill()
+                if killed == "relay":
+                    assert collector.end() == 0
+            assert 0 < left(tmp_path) <= before, "the release was interrupted"
+    asked.gateway = 0
     with asked.relay(port) as running, asked.collector() as collector:
         wait_until(lambda: all_left(running, at) == 0)
         assert (running.end(), collector.end()) == (0, 0)
