@@ -27,7 +27,7 @@ from untrackable.mechanisms.sketches import HadamardSketch
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
 from untrackable.oblivious.key_config import KeyConfig, Suite
-from untrackable.protocol.campaign import Gateway, GatewayKey
+from untrackable.protocol.campaign import Gateway, GatewayKey, HoldingRelay
 
 STORES = ("sqlite",)
 
@@ -125,8 +125,15 @@ def test_campaigns_at_the_same_time() -> None:
 
 
 def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
-    lines = browser.snippet([in_a_crowd(question())], "https://collect.example")
+    asked = in_a_crowd(question())
+    lines = browser.snippet([asked], "https://collect.example")
     assert 'policy: {"eps": 2, "relays": []}, // relays: addresses of those' in lines
+    relay = HoldingRelay("https://relay.example/gateways/study", 600)
+    assert asked.gateway is not None
+    lines = browser.snippet(
+        [replace(asked, gateway=replace(asked.gateway, relay=relay))], "https://collect.example"
+    )
+    assert '"relays": ["https://relay.example/gateways/study"]}, // relays: ' in lines
 
 
 @pytest.mark.parametrize(

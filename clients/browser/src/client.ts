@@ -19,8 +19,8 @@ import { webAddress } from "./web_address.js";
 export const used = Symbol("used");
 /** What became of an answer: kept until the turn, if there is one; not yet, as nothing is remembered; or too late. */
 export type Answered = "no consent" | "not yet" | "kept" | "done";
-/** The result of sending. */
-export type Outcome = "nothing" | "no consent" | "offline" | "accepted" | "refused" | "given up";
+/** The result of sending. "later" is for a relay that holds reports: the report is sent with a later visit. */
+export type Outcome = "nothing" | "no consent" | "offline" | "later" | "accepted" | "refused" | "given up";
 /** What a person allows, all campaigns of the origin together. */
 export type Policy = Pick<Allowed, "eps"> & Partial<Allowed>;
 
@@ -42,6 +42,8 @@ const WINDOW = 300;
 const TRIES = 6;
 /** A report whose time passed while no page was open is sent after a random delay of at most this many seconds. */
 const LATE = 60;
+/** With a relay that holds reports, an open page sends within so many seconds after the start of its round. */
+const SPREAD = 600;
 /** In a crowd, a report counts as late this many seconds after its time, and is not sent: who visited then is known. */
 const GRACE = 30;
 const DAY = 86400;
@@ -182,14 +184,18 @@ export class Client {
   /** Send the report at its time if this page is open then, and tell the outcomes. */
   async run(told: (outcome: Outcome) => void = () => {}): Promise<void> {
     for (let planned = 0; ;) {
-      const [due, left] = await this.#next();
+      const [due, left, held] = await this.#next();
       const now = this.#options.clock();
       if (due === null) return;
-      if (due > now) planned = due;
+      if (due > now) planned = due + (held ? Math.min(SPREAD, left / 2) * random() : 0);
       else if (planned < now - LATE / 2 || planned > now + LATE)
-        planned = now + Math.min(LATE, left / 2) * random();
+        planned = held ? now : now + Math.min(LATE, left / 2) * random();
       if (planned > now) await sleep(Math.min(planned - now, 3600));
-      else (told(await this.send()), (planned = 0));
+      else {
+        const outcome = await this.send();
+        planned = held && /^(offline|later)$/.test(outcome) ? this.#options.clock() + LATE : 0;
+        told(outcome);
+      }
     }
   }
 
@@ -227,13 +233,13 @@ export class Client {
     }
   }
 
-  /** The time of the report, and the seconds until its round is over. */
-  async #next(): Promise<[due: number | null, left: number]> {
+  /** The time of the report, the seconds until its round is over, and whether a relay holds it. */
+  async #next(): Promise<[due: number | null, left: number, held?: boolean]> {
     const [, state] = (await this.#waiting()) ? await this.#storage.locked("", () => this.#kept()) : [];
     if (!state?.turn) return [null, 0];
     const asked = parse(state.campaign);
     const now = this.#options.clock();
-    return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now];
+    return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now, !!asked.gateway?.relay];
   }
 
   /** Whether a report may be sent or is to be forgotten. Without a turn, one look tells, and no lock is needed. */
@@ -260,7 +266,7 @@ export class Client {
     const asked = parse(state.campaign);
     const now = this.#options.clock();
     const round = roundAt(asked, now);
-    const late = asked.gateway && !sealed && now > (await sendingTime(asked, state as Turn)) + GRACE;
+    const late = mustBeOnTime(asked) && !sealed && now > (await sendingTime(asked, state as Turn)) + GRACE;
     if (!late && (sealed ? round == turn : round <= turn)) return [ledger, state];
     await this.#end(ledger);
     return [ledger];
@@ -275,7 +281,7 @@ export class Client {
     const now = this.#options.clock();
     if (roundAt(asked, now) < turn || now < (await sendingTime(asked, state as Turn))) return [ledger, state];
     const body = await report(asked, state as Turn, await presentValue(asked, state!, now));
-    const made = { campaign: campaign!, turn, sealed: { body, since: asked.gateway ? now : null, tries: 0 } };
+    const made = { campaign: campaign!, turn, sealed: { body, since: mustBeOnTime(asked) ? now : null, tries: 0 } };
     ledger.accounts[this.#id].done = true;
     await this.#storage.write(ledger, this.#id, made);
     return [ledger, made];
@@ -300,11 +306,12 @@ export class Client {
     const asked = parse(state.campaign);
     if (offline()) {
       // In a crowd, the report would leave with a later visit.
-      if (asked.gateway) await this.#leave();
+      if (mustBeOnTime(asked)) await this.#leave();
       return "offline";
     }
     const way = await this.#way(asked, policy!);
     const { clock } = this.#options;
+    const held = asked.gateway?.relay;
     const progress = (change: (sealed: Sealed) => Sealed | undefined) =>
       this.#storage.locked("", async () => {
         const [ledger, state] = await this.#kept();
@@ -314,7 +321,9 @@ export class Client {
       });
     const sealed = await progress(({ body, since, tries }) => {
       const now = clock();
-      const late = since !== null && (moved || now < since || now > since + WINDOW || tries >= TRIES);
+      const late = since !== null && ((!held && moved) || now < since || now > since + WINDOW || tries >= TRIES);
+      // A relay that holds reports and the collector each see too little to link attempts of several visits.
+      if (late && held) return { body, since: now, tries: 1 };
       return late ? undefined : { body, since: since ?? now, tries: tries + 1 };
     });
     if (!sealed) return "given up";
@@ -322,10 +331,14 @@ export class Client {
     const again = status === null || status >= 500 || [408, 425, 429].includes(status);
     const wait = Math.max(Math.min(60, 2 ** sealed.tries) * (0.5 + random()), retryAfter);
     if (again && sealed.tries < TRIES && clock() + wait <= sealed.since! + WINDOW) return wait;
+    if (again && held) return "later";
     await progress(() => undefined);
     return again ? "given up" : status >= 200 && status < 300 ? "accepted" : "refused";
   }
 }
+
+/** Whether a report is sent at its moment or never: in a crowd, unless a relay holds reports. */
+const mustBeOnTime = ({ gateway }: Campaign) => gateway && !gateway.relay;
 
 /** Store a policy that may also allow more than the one before. It limits what is joined from now on. */
 export async function allow(policy: Policy, place: Place = {}): Promise<void> {

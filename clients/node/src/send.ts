@@ -5,6 +5,8 @@ import { taken } from "./lock.js";
 import { Client } from "./untrackable.js";
 
 const { policy, ...given } = JSON.parse(process.env[GIVEN]!);
+// A relay may be away for the whole round. A later run of the program tries again.
+setTimeout(() => process.exit(), 600_000).unref();
 try {
   const release = await taken(join(given.folder, BACKGROUND), 0);
   try {

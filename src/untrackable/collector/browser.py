@@ -160,7 +160,11 @@ def snippet(campaigns: Sequence[Campaign], server: str) -> str:
         policy["turns_a_year"] = most
     trusted = ""
     if any(campaign.gateway is not None for campaign in campaigns):
-        policy["relays"], trusted = [], " // relays: addresses of those that this person trusts"
+        named = (campaign.relay.address for campaign in campaigns if campaign.relay is not None)
+        policy["relays"], trusted = (
+            list(dict.fromkeys(named)),
+            " // relays: addresses of those that this person trusts",
+        )
     file = f"{server}/client/{name}"
     answers = "\n".join(map(answer_lines, campaigns))
     imported = "takePart, used" if ": used," in answers else "takePart"

@@ -52,6 +52,7 @@ from untrackable.display.campaign import (
     no_relay_words,
     observers,
     schedule_words,
+    waiting_words,
 )
 from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
@@ -303,6 +304,7 @@ class CampaignPage:
             "schedule": schedule_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
+            "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),
             "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": observers(campaign),
             "no_relay": no_relay_words(campaign),

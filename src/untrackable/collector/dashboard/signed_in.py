@@ -177,10 +177,11 @@ _NUMBER = re.compile("[0-9]{1,10}")
 
 @dataclass(frozen=True, slots=True)
 class ClosableRound:
-    """A round that can be closed: whether it still goes on, so that closing it turns later reports away."""
+    """A round that can be closed. If it goes on, or waits for the relay, closing it turns later reports away."""
 
     number: int
     goes_on: bool
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,11 @@ def offered_actions(service: Service, request: Request, stored: StoredCampaign) 
     begun = sorted(
         (n for n, state in states.items() if state != "closed" and campaign.begins(n) <= now), reverse=True
     )
-    rounds = tuple(ClosableRound(number, number == present) for number in begun[:_MOST_ROUNDS])
+    held = campaign.relay is not None
+    rounds = tuple(
+        ClosableRound(number, number == present, held and now < service.settings.last_arrival(campaign, number))
+        for number in begun[:_MOST_ROUNDS]
+    )
     over = campaign.rounds is not None and campaign.begins(campaign.rounds + 1) <= now
     return OfferedActions(
         rounds, len(begun) - len(rounds), stored.last_round is None and not over, stored.published
