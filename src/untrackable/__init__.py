@@ -24,4 +24,4 @@ from untrackable.lazy_names import lazy_names
 
 __version__ = "0.2.0"
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__all__, __getattr__, __dir__ = lazy_names(__spec__)

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def lazy_names(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__all__`, `__getattr__` and `__dir__` of the package in this file, by the stub beside it."""
-    with open(f"{file.removesuffix('.py')}.pyi", encoding="utf-8") as stub:  # noqa: PTH123 — pathlib loads slowly
-        homes = {name: home for _, home, _, name, *_ in (line.split() for line in stub if line.startswith("from "))}
+def lazy_names(package: Any) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__all__`, `__getattr__` and `__dir__` of the package with this `__spec__`, by the stub beside it."""
+    stub: str = package.loader.get_data(f"{package.origin}i").decode()  # also from a package in a ZIP file
+    imports = (line.split() for line in stub.splitlines() if line.startswith("from "))
+    homes = {name: home for _, home, _, name, *_ in imports}
     names = sorted(homes)
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
         return getattr(importlib.import_module(homes[name]), name)
 
     def listed() -> list[str]:

@@ -10,4 +10,4 @@ every round. Other authors published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitF
 
 from untrackable.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__all__, __getattr__, __dir__ = lazy_names(__spec__)

@@ -6,4 +6,4 @@ Nothing here reads a file or a clock. Functions that sample take a random genera
 
 from untrackable.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__all__, __getattr__, __dir__ = lazy_names(__spec__)
