@@ -324,7 +324,7 @@ def follow(seed: int, show: Callable[[float], None]) -> tuple[Followed, ...]:
     # RAPPOR has the parameters of its publication.
     rappor = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
     deck = Deck.for_budget(bits=(len(HOMEPAGES) - 1).bit_length(), slots=WEEKS, eps=EPS, delta=DELTA)
-    attended = match_by_attendance(rounds=WEEKS, people=LINKED, seed=seed, level=_LEVEL).alone
+    attended = match_by_attendance(rounds=WEEKS, people=LINKED, seed=seed).alone
     followed = [Followed("RAPPOR, every week", _by_reports(rappor, HOMEPAGES[0], seed), attended)]
     show(0.5)
     followed.append(Followed("Deck, every week", _by_reports(deck, 0, seed), attended))

@@ -44,7 +44,7 @@ from untrackable.display.view import (
 )
 from untrackable.planning.forecast import DIVIDE, DRAW, GROUPS, JOINT, Promise
 from untrackable.planning.goals import Goals, counted, rounded_up
-from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way, gap
+from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way
 
 COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
 """The table of a plan."""
@@ -167,7 +167,7 @@ def ranking(plan: Plan) -> str:
     goals = plan.solved
     if goals.want != "frequencies" or goals.discovered is not None:
         return "There are no answers to be ranked."
-    one, everything = (gap(goals, promise) for promise in (plan.one_round, plan.all_rounds))
+    one, everything = (2 * promise.radius_upper for promise in (plan.one_round, plan.all_rounds))
     typical = plan.law.share
     if goals.size == 2 and goals.asked is None:
         if everything > 1:
