@@ -41,7 +41,6 @@ from numpy.typing import NDArray
 from untrackable.collector.store import (
     WRITES_NOTHING_NEW,
     MissingReportsTable,
-    Round,
     Rows,
     StatementRunner,
     Store,
@@ -234,15 +233,6 @@ class SqliteStore(Store):
     def _has_tables(self, run: StatementRunner) -> bool:
         return run("SELECT 1 FROM sqlite_master WHERE name = 'versions'").fetchone() is not None
 
-    def _allow_long_statements(self, run: StatementRunner) -> None:
-        """Do nothing. SQLite has no time limit for statements."""
-
-    def _lock_schema(self, run: StatementRunner) -> None:
-        """Do nothing. A writing transaction of SQLite already excludes all others."""
-
-    def _lock_round(self, run: StatementRunner, round: Round) -> None:
-        """Do nothing. A writing transaction of SQLite already excludes all others."""
-
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
@@ -329,11 +319,10 @@ class SqliteStore(Store):
 
     def _delete_closed(self) -> None:
         """Delete the reports of large closed rounds in short transactions, so that others can write in between."""
-        with self._transaction(write=False) as run:
-            closed = run(
-                "SELECT DISTINCT rounds.key FROM rounds JOIN sqlite_master"
-                " ON name IN ('stopped_' || rounds.key, 'blocks_' || rounds.key) WHERE state = 'closed'"
-            ).fetchall()
+        closed = self._rows(
+            "SELECT DISTINCT rounds.key FROM rounds JOIN sqlite_master"
+            " ON name IN ('stopped_' || rounds.key, 'blocks_' || rounds.key) WHERE state = 'closed'"
+        )
         for (key,) in closed:
             self._growing.pop(key, None)
             left = True
@@ -954,23 +943,20 @@ class WriteLock:
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             end = time.monotonic() + (0.0 if self._timed_out else _LOCK_PATIENCE)
-            while not (taken := _try(self._file)) and time.monotonic() < end:
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._timed_out = False
+                    return True
+                if time.monotonic() >= end:
+                    self._timed_out = True
+                    return False
                 time.sleep(random.uniform(*_LOCK_PAUSE))  # noqa: S311 - no secret
         except OSError:
             return False
-        self._timed_out = not taken
-        return taken
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def _try(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
