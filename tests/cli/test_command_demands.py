@@ -15,7 +15,7 @@ import pytest
 from tests.cli.commands import run
 from tests.cli.commands_page import PAGE, commands
 from tests.rappor_decode.collected import collected, zipf
-from tests.rappor_decode.written import write_counts, write_params
+from tests.rappor_decode.samples import write_counts, write_params
 from untrackable import DiscoveredStrings, Fresh, Rappor, write_reports
 from untrackable.cli import JOBS, main
 from untrackable.cli.terminal import PICTURES, TABLES, NewFile

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.commands import run
 from tests.rappor_decode.collected import collected, zipf
-from tests.rappor_decode.written import write_counts, write_map, write_params
+from tests.rappor_decode.samples import write_counts, write_map, write_params
 from untrackable import Deck, DiscoveredStrings, Fresh, Rappor, Stored, write_reports
 from untrackable.mechanisms import interface
 from untrackable.mechanisms.interface import Mechanism

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put
-from tests.rappor_decode.written import write_map
+from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put, write_map
 from untrackable import Rappor
 from untrackable.errors import DecodeError
 from untrackable.rappor_decode.files import CandidateMap, read_map

@@ -28,7 +28,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -41,7 +41,7 @@ from starlette.types import ASGIApp, Scope
 from untrackable import checks
 from untrackable.relay.gateway import GatewayAddress, GatewayAnswer, GatewayConnections, NotRelayed, RelayProblem
 from untrackable.serving import server
-from untrackable.serving.connections import BoundedProtocol, ConnectionProblems
+from untrackable.serving.connections import BoundedProtocol
 from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
 from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
 
@@ -121,13 +121,7 @@ def serve_relay(bound: socket.socket, settings: RelaySettings) -> None:
 class RelayProtocol(BoundedProtocol):
     """An HTTP connection of a relay."""
 
-    problems: ClassVar[ConnectionProblems] = ConnectionProblems(
-        busy=RelayProblem.BUSY,
-        head_too_large=RelayProblem.HEAD_TOO_LARGE,
-        malformed_request=RelayProblem.MALFORMED_REQUEST,
-        too_large=RelayProblem.TOO_LARGE,
-        too_slow=RelayProblem.TOO_SLOW,
-    )
+    problems = RelayProblem
 
 
 def create_relay(settings: RelaySettings) -> Starlette:
