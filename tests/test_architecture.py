@@ -67,7 +67,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "collector": (
         "store", "sqlite postgres", "settings problems metrics", "writer closing estimates", "service",
         "browser uploads gateway api", "dashboard dashboard.heavy_work dashboard.sessions", "dashboard.rendering",
-        "dashboard.signed_in", "dashboard.*", "dashboard.pages", "app",
+        "dashboard.signed_in", "dashboard.*", "app",
     ),
     "mechanisms": ("randomness", "*"),
     "theory": ("factor search", "convolution kept_*", "experiment", "*"),

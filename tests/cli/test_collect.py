@@ -28,7 +28,7 @@ from untrackable import strict_json
 from untrackable.cli.collect import serve, settings_in_file
 from untrackable.collector import app
 from untrackable.collector import app as collector_app
-from untrackable.collector.api import create_campaign, role_of
+from untrackable.collector.api import create_campaign, valid_key
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Round, StoredCampaign
 from untrackable.oblivious.gateway_keys import read_keys
@@ -355,15 +355,16 @@ def test_keys_are_shown_once_listed_and_revoked(url: str) -> None:
     token = made.stdout.strip()
     id = token.split("_")[1]
     store = open_store(url)
-    assert role_of(store, token) == "reader"
-    assert role_of(store, token + "x") is None
-    assert role_of(store, "") is None
+    assert (found := valid_key(store, token)) is not None
+    assert found.role == "reader"
+    assert valid_key(store, token + "x") is None
+    assert valid_key(store, "") is None
     assert token.encode() not in Path(url.removeprefix("sqlite:///")).read_bytes()
     assert all(token not in repr(key) for key in store.keys())  # noqa: SIM118 - not a dict
     listed = run("keys", "list", "--store", url, "--json")
     assert [(k["id"], k["role"], k["revoked"]) for k in json.loads(listed.stdout)] == [(id, "reader", False)]
     assert run("keys", "revoke", id, "--store", url).stdout == f"{id} is revoked.\n"
-    assert role_of(store, token) is None
+    assert valid_key(store, token) is None
     assert "revoked" in run("keys", "list", "--store", url).stdout
     wrong = run("keys", "revoke", "nothing", "--store", url)
     assert (wrong.exit_code, wrong.stderr) == (
@@ -449,7 +450,7 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
     run("manage", "add", str(good), "--store", url)
     for arguments, words in (
         (("manage", "add", str(bad)), f"{bad}: the version of a campaign must be 1"),
-        (("manage", "close", asked.id, "499"), f"the campaign has only {asked.rounds} rounds, not 499"),
+        (("manage", "close", asked.id, "499"), f"the campaign has rounds 1 to {asked.rounds}, and no round 499"),
         (("manage", "publish", asked.id[:7]), "or the first 8 or more of them"),
         (("manage", "publish", "A" * 64), "must be 64 digits from 0 to f"),
         (("manage", "close", "0" * 8, "1"), "there is no campaign whose id begins with 00000000"),

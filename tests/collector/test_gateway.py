@@ -26,6 +26,7 @@ from tests.collector.sealed_reports import (
     sealed_reports,
 )
 from tests.collector.servers import SETTINGS, Collector, collecting
+from tests.oblivious.key_lists import configs_from_bytes
 from untrackable.collector.api import check_gateway_keys
 from untrackable.collector.gateway import WatchedKeys
 from untrackable.collector.problems import Problem, Refused
@@ -34,7 +35,7 @@ from untrackable.collector.store import Round, Rows
 from untrackable.collector.uploads import Answer, ReportUpload, SmallPost
 from untrackable.errors import GatewayKeysError, StoreUnavailable
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
-from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.oblivious.sealing import SealedRequest, seal_request
 from untrackable.protocol.campaign import Campaign
 

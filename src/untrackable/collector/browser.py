@@ -40,7 +40,7 @@ _WORDS = {
 _EXAMPLES: dict[str, Callable[[Any], Any]] = {
     "bit": lambda encoding: True,
     "integer-range": lambda encoding: (encoding.low + encoding.high) // 2,
-    "buckets": lambda encoding: _whole(encoding.edges[len(encoding.edges) // 2]),
+    "buckets": lambda encoding: plain(encoding.edges[len(encoding.edges) // 2]),
     "categories": lambda encoding: encoding.names[0],
     "hashed-strings": lambda encoding: "example.org",
     "choices": lambda encoding: list(encoding.names[:_SHOWN]),
@@ -74,11 +74,6 @@ def _units(encoding: Encoding) -> str:
     unit = getattr(encoding, "unit", "")
     parts = [(name, getattr(part, "unit", "")) for name, part in getattr(encoding, "attributes", ())]
     return (f" in {unit}" if unit else "") + "".join(f", {name} in {unit}" for name, unit in parts if unit)
-
-
-def _whole(number: float) -> float:
-    """The number, without a point if it has no fraction."""
-    return int(number) if number.is_integer() else number
 
 
 _HEADERS = {

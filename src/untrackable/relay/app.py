@@ -26,7 +26,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import ClassVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -42,7 +41,7 @@ from untrackable.relay.held_reports import HeldReports, Release
 from untrackable.relay.holding import Holding, HoldingSettings
 from untrackable.serving import server
 from untrackable.serving.clock_jumps import ClockJumpDetector
-from untrackable.serving.connections import BoundedProtocol, ConnectionProblems
+from untrackable.serving.connections import BoundedProtocol
 from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
 from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
 
@@ -117,13 +116,7 @@ def serve_relay(bound: socket.socket, settings: RelaySettings, held: HeldReports
 class RelayProtocol(BoundedProtocol):
     """An HTTP connection of a relay."""
 
-    problems: ClassVar[ConnectionProblems] = ConnectionProblems(
-        busy=RelayProblem.BUSY,
-        head_too_large=RelayProblem.HEAD_TOO_LARGE,
-        malformed_request=RelayProblem.MALFORMED_REQUEST,
-        too_large=RelayProblem.TOO_LARGE,
-        too_slow=RelayProblem.TOO_SLOW,
-    )
+    problems = RelayProblem
 
 
 def create_relay(

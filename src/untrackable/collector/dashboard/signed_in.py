@@ -204,29 +204,20 @@ class CampaignActions:
     def close(self, request: Request, session: Session, form: Form) -> Response:
         """Close a round, as `untrackable manage close` does."""
         campaign, number = self._campaign(request), request.path_params["round"]
-        if number < 1:
-            raise Refused(Problem.NOT_FOUND, "the campaign has no such round")
         api.close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
         return _back(campaign.id, f"closed&number={number}")
 
-    def publish(self, request: Request, session: Session, form: Form) -> Response:
-        """Let everybody read the campaign's estimates."""
-        return self._published(request, True)
-
-    def unpublish(self, request: Request, session: Session, form: Form) -> Response:
-        """Require a key for the campaign's estimates."""
-        return self._published(request, False)
+    def publish(self, request: Request, session: Session, form: Form, *, published: bool = True) -> Response:
+        """Let everybody read the campaign's estimates, or require a key for them again."""
+        id = self._service.stored_campaign(request.path_params["campaign"]).id
+        self._service.store.publish(id, published)
+        return _back(id, "published" if published else "unpublished")
 
     def end(self, request: Request, session: Session, form: Form) -> Response:
         """Let the round that takes reports now be the last one."""
         campaign = self._campaign(request)
         end_campaign(self._service.store, campaign, self._service.clock(), self._service.settings)
         return _back(campaign.id, "ended")
-
-    def _published(self, request: Request, published: bool) -> Response:
-        id = self._service.stored_campaign(request.path_params["campaign"]).id
-        self._service.store.publish(id, published)
-        return _back(id, "published" if published else "unpublished")
 
     def _campaign(self, request: Request) -> Campaign:
         return self._service.campaign(self._service.stored_campaign(request.path_params["campaign"]).id)
