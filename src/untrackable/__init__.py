@@ -6,7 +6,7 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `HashedStrings`, `DiscoveredStrings`.
 
 `Campaign` is a question as a public document (`Guarantee`: what it declares; `Directory`: the published ones).
-`Client` answers it for a person within their `Policy`.
+`Client` answers it for a person within their `Policy`; `take_part` does all of it in one call that never waits.
 
 `write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies, and
 `discover` finds frequent strings that nobody listed.
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from untrackable.brackets import Bracket as Bracket
     from untrackable.client.client import Client as Client
     from untrackable.client.policy import Policy as Policy
+    from untrackable.client.take_part import take_part as take_part
     from untrackable.discovery.discovery import discover as discover
     from untrackable.encodings.encoding import Bit as Bit
     from untrackable.encodings.encoding import Categories as Categories
@@ -99,6 +100,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "plan": "planning.plan",
         "plan_together": "planning.together",
         "read_reports": "reports.reader",
+        "take_part": "client.take_part",
         "write_reports": "reports.writer",
     },
 )

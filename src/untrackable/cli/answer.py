@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import sys
 import time
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.options import GIVEN_FILE, JSON, Decorator, several, when
 from untrackable.cli.terminal import echo, one_line_errors, print_json, tell
 from untrackable.client.policy import LIMITS
+from untrackable.client.quiet import default_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,17 +41,14 @@ _HELP = {
 }
 
 
-def _home() -> str:
-    return str(Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "untrackable")
-
-
 FOLDER = click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    default=_home,
+    default=default_folder,
     envvar="UNTRACKABLE_FOLDER",
+    required=True,
     metavar="DIR",
-    show_default="~/.local/share/untrackable",
+    show_default="~/.local/state/untrackable",
     help="Data folder.",
 )
 
