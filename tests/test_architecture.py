@@ -75,7 +75,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reports": ("files", "arrow csv strict_csv numpy writer", "reader", "*"),
     "auditing": ("streams attacks attack_bounds", "audit recordings client_audit", "comparison file_audit"),
     "planning": ("goal_fields", "goals", "forecast", "plan", "*"),
-    "client": ("folder policy quiet", "state ledger sender sending", "client", "job preview", "take_part"),
+    "client": ("folder policy quiet", "state ledger sender sending", "preview", "client", "job", "take_part"),
     "cli": ("terminal", "help_layout mechanism_argument", "options", "*"),
 }  # fmt: skip
 """Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""

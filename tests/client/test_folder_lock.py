@@ -1,7 +1,6 @@
 """The lock of a folder: its count of ledgers, and its mark."""
 
 import os
-import resource
 import shutil
 import time
 from collections.abc import Iterator
@@ -74,6 +73,7 @@ def test_where_inodes_have_no_generation_any_change_tells(
 
 def test_a_count_that_is_not_written_leaves_the_one_before(lock: Folder) -> None:
     """On a full disk, or where files may not grow."""
+    resource = pytest.importorskip("resource")
     lock.advance(3)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3, hard))

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -174,6 +173,7 @@ def test_another_version_says_so() -> None:
 
 def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     """Files may grow to so many bytes and no more, for every number up to what is needed."""
+    resource = pytest.importorskip("resource")
     clock, ledger, state = joined(tmp_path / "c")
     asked = campaign(SMALL, rounds=3)
     someone, server = client(tmp_path / "c", asked, clock), Server()

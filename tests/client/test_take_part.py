@@ -106,7 +106,7 @@ def test_outcomes_are_those_of_the_client() -> None:
 def test_a_report_that_is_due_is_sent_by_a_process_of_its_own(tmp_path: Path, collector: Collector) -> None:
     asked, person = due_now(tmp_path)
     assert person.send_later(collector.address) is Outcome.HANDED_OVER
-    wait_until(sender_is_over)
+    wait_until(lambda: quiet.next_look(person.folder.path, asked.id) == float("inf"))
     assert len(collector.bodies) == 1
     assert person.send_later(collector.address) is Outcome.NOTHING
     assert taken(asked, collector.address, person.folder.path, time.time) == take_part.NOTHING
@@ -118,7 +118,7 @@ def test_a_first_answer_is_noted_by_a_process_of_its_own(tmp_path: Path, collect
     asked = turns_campaign(rounds=3, first_round=int(time.time()) + HOUR)
     folder = tmp_path / "a" / "c"
     assert taken(asked, collector.address, folder, time.time, lambda: 3) == take_part.HANDED_OVER
-    wait_until(sender_is_over)
+    wait_until(lambda: quiet.next_look(folder, asked.id) > 0.0)
     assert read_ledger(folder).accounts[asked.id].life
     assert taken(asked, collector.address, folder, time.time, lambda: 1 / 0) == take_part.NOTHING
     assert collector.bodies == []
@@ -132,7 +132,7 @@ def test_what_could_not_leave_is_tried_again_in_the_round(
     assert person.send(REFUSED, timeout=0.5, sleep=lambda seconds: None) is Outcome.LATER
     assert read_ledger(folder).accounts[asked.id].tried == 0
     assert taken(asked, collector.address, folder, time.time) == take_part.HANDED_OVER
-    wait_until(sender_is_over)
+    wait_until(lambda: quiet.next_look(folder, asked.id) == float("inf"))
     assert len(collector.bodies) == 1
 
 
@@ -330,9 +330,12 @@ def test_files_that_are_missing_old_damaged_or_of_others_lead_to_a_full_look(tmp
     place.mkdir()
     assert quiet.next_looks(tmp_path / "c") == {}
     place.rmdir()
-    (tmp_path / "elsewhere").write_bytes(whole)
-    place.symlink_to(tmp_path / "elsewhere")
-    assert quiet.next_looks(tmp_path / "c") == {}
+    if hasattr(os, "O_NOFOLLOW"):
+        (tmp_path / "elsewhere").write_bytes(whole)
+        place.symlink_to(tmp_path / "elsewhere")
+        assert quiet.next_looks(tmp_path / "c") == {}
+    else:
+        place.touch()
     place.unlink()
     assert person.due() == due  # It is written again by a full look.
     assert place.read_bytes() == whole

@@ -11,7 +11,13 @@ from untrackable.errors import ExtraMissing
 
 JOBS = {
     "Try it": {"demo": "research"},
-    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer", "policy": "answer"},
+    "Ask people": {
+        "campaign": "campaign",
+        "preview": "answer",
+        "answer": "answer",
+        "send": "answer",
+        "policy": "answer",
+    },
     "Collect": {
         "serve": "servers",
         "manage": "manage",
@@ -31,6 +37,8 @@ JOBS = {
     "Research": {"simulate": "research", "paper": "research"},
 }
 """Every command under the job it is for, with the module that has it."""
+UNIX = ("fcntl", "grp", "pwd", "resource", "termios", "uvloop")
+"""Modules that are missing where only a person's own commands work."""
 
 
 @click.group(cls=JobGroup, jobs=JOBS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,6 +62,11 @@ def run() -> None:
             sys.stdout.flush()
     except ExtraMissing as error:
         click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name not in UNIX:
+            raise
+        click.echo("Error: this command needs Linux or macOS", err=True)
         sys.exit(1)
     except OSError as error:
         sys.stdout = None  # or the interpreter would try to flush it again

@@ -16,6 +16,7 @@ from untrackable.client import quiet, sender, sending
 from untrackable.client.folder import PATIENCE, SENDING, Folder
 from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
+from untrackable.client.preview import Preview, example
 from untrackable.client.sending import Address, Outcome, Reply
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
 from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
@@ -409,6 +410,13 @@ class Client(Member):
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
         self._hold(days.answer(self.campaign.encoding, _day(now)), days)
 
+    def preview(self, value: Any) -> Preview:
+        """What would be sent for an answer: an example of the report, what it tells, what is left of the budget.
+
+        Nothing on disk is read but the ledger, and nothing is changed.
+        """
+        return preview(self._path, self.campaign, value, self.policy, clock=self._clock)
+
 
 class Offer(NamedTuple):
     """The ledger without an offered campaign, and with it; and why it would be refused.
@@ -432,6 +440,13 @@ def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = ti
     except CampaignRefused as reason:
         refusal = str(reason)
     return Offer(ledger, ledger.joined(campaign), refusal)
+
+
+def preview(folder: Path, campaign: Campaign, value: Any, policy: Policy, *, clock: Clock = time.time) -> Preview:
+    """What would be sent for an answer, to a campaign that need not be joined. Nothing is changed."""
+    offered = offer(folder, campaign, policy, clock=clock)
+    left = max(0.0, policy.eps - offered.after.spent.eps)
+    return Preview(campaign, example(campaign, value, system), left, offered.joined, offered.refusal)
 
 
 def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: float) -> int:

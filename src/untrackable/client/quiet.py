@@ -13,7 +13,6 @@ Nothing heavy is imported here, because this is all that most runs of a program 
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from binascii import crc32
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "next"
 LOCK = "lock"
+_EVER = float("inf")
 _HEAD = "untrackable-next 1"
 _LARGEST = 1 << 20
 """The most bytes that are read. Ten thousand campaigns have less."""
@@ -43,7 +43,7 @@ def switched_off(enabled: bool | Callable[[], bool] = True) -> bool:
 
 def next_look(folder: str | os.PathLike[str], campaign: str) -> float:
     """The time before which a campaign needs nothing: -inf if that is not known, and inf if it never does again."""
-    return next_looks(folder).get(campaign, -math.inf)
+    return next_looks(folder).get(campaign, -_EVER)
 
 
 def next_looks(folder: str | os.PathLike[str]) -> dict[str, float]:
@@ -60,7 +60,7 @@ def next_looks(folder: str | os.PathLike[str]) -> dict[str, float]:
         if check != _check(body) or head != f"{_HEAD} {_place(folder)}":
             return {}
         times = {name: float(when) for name, _, when in (line.partition(" ") for line in lines)}
-        return {} if any(map(math.isnan, times.values())) else times
+        return {} if any(when != when for when in times.values()) else times
     except (OSError, ValueError):
         return {}
 

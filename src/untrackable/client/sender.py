@@ -7,7 +7,6 @@ killed at any time: then the next run of the program in the round tries again, i
 
 from __future__ import annotations
 
-import contextlib
 import marshal
 import os
 import sys
@@ -35,9 +34,11 @@ _started: list[int] = []
 
 def hand_over(job: dict[str, Any], campaign: str, now: float) -> bool:
     """Start a process for a campaign's job. While it works, the next runs leave it in peace."""
-    with contextlib.suppress(OSError):
+    try:
         if known := quiet.next_looks(job["folder"]):
             quiet.note(job["folder"], {**known, campaign: now + SECONDS})
+    except OSError:
+        pass  # They look again, then.
     return start(job)
 
 
@@ -66,14 +67,12 @@ def _spawned(command: list[str], data: bytes) -> bool:
     try:
         os.set_blocking(writing, False)
         if len(data) > _PIPE:
-            with contextlib.suppress(ImportError, AttributeError, OSError):
-                import fcntl
+            import fcntl
 
-                fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, len(data))
-        try:
-            if os.write(writing, data) < len(data):
+            if not hasattr(fcntl, "F_SETPIPE_SZ"):
                 return False
-        except BlockingIOError:
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, len(data))
+        if os.write(writing, data) < len(data):
             return False
         files = [
             (os.POSIX_SPAWN_DUP2, reading, 0),
@@ -88,9 +87,10 @@ def _spawned(command: list[str], data: bytes) -> bool:
 
 
 def _ended(process: int) -> bool:
-    with contextlib.suppress(ChildProcessError):
+    try:
         return os.waitpid(process, os.WNOHANG)[0] != 0
-    return True
+    except ChildProcessError:
+        return True
 
 
 def _opened(command: list[str], data: bytes) -> bool:
@@ -114,16 +114,13 @@ def _opened(command: list[str], data: bytes) -> bool:
 
 def let_go() -> None:
     """Give up everything that a process inherited: session, descriptors, folder."""
-    with contextlib.suppress(AttributeError, OSError):
+    if hasattr(os, "setsid"):
         os.setsid()
-    with contextlib.suppress(OSError):
         for name in os.listdir("/dev/fd"):
             if int(name) > 2:
-                with contextlib.suppress(OSError):
-                    os.close(int(name))
-    with contextlib.suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nowhere, 0)
-        if nowhere:
-            os.close(nowhere)
+                os.closerange(int(name), int(name) + 1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    if nowhere:
+        os.close(nowhere)
     os.chdir(os.path.abspath(os.sep))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from hashlib import sha256
 
 from untrackable.client import quiet
 
@@ -14,6 +13,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from untrackable.client.policy import Policy
+
+try:  # hashlib is heavy, as the module random says, which does the same.
+    from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        from hashlib import sha256
 
 OFF = "switched off: nothing is stored, looked up or sent"
 NOTHING = "nothing to send"
@@ -114,4 +121,8 @@ def _reason(error: Exception) -> str:
 
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    return str(error) if isinstance(error, (UntrackableError, RuntimeError, TypeError, ValueError)) else type(error).__name__
+    return (
+        str(error)
+        if isinstance(error, (UntrackableError, RuntimeError, TypeError, ValueError))
+        else type(error).__name__
+    )
