@@ -36,7 +36,7 @@ def pretend() -> None:
         sys.modules[name] = None  # type: ignore[assignment]
     for name in _NAMES:
         delattr(os, name)
-    del signal.pthread_sigmask  # type: ignore[attr-defined]
+    delattr(signal, "pthread_sigmask")
 
 
 if __name__ == "__main__":

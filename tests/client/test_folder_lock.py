@@ -38,6 +38,7 @@ def test_a_copy_is_another_place_even_with_the_same_times(lock: Folder, tmp_path
         assert folder._mark(file.fileno()) != lock.mark
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners as on Unix")
 def test_another_mode_owner_or_link_is_the_same_place(
     lock: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ def passes(*arguments: str) -> None:
 
 
 def test_the_same_tests_pass_without_unix() -> None:
-    passes(*(str(HERE / name) for name in FAST), "-m", "not slow", "-k", "not looked_after")
+    passes(*(str(HERE / name) for name in FAST), "-m", "not slow")
 
 
 def test_reports_are_sent_by_a_process_of_its_own_without_unix() -> None:

@@ -51,8 +51,8 @@ def test_it_says_what_a_report_can_tell_and_what_is_left(tmp_path: Path) -> None
     asked = turns_campaign()
     person = client(tmp_path / "c", asked, Clock(), eps=3.0)
     shown = person.preview(2)
-    assert (shown.odds_upper, shown.left_lower) == (pytest.approx(2.71828, abs=1e-4), 2.0)
-    assert shown.odds_upper >= 2.718281828459045
+    assert 2.718281828459045 <= shown.odds_upper < 2.7183
+    assert shown.left_lower == 2.0
     said = " ".join(shown.words)
     assert shown.example.hex() in said
     for words in (

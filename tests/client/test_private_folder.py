@@ -147,6 +147,7 @@ def test_states_without_a_ledger_are_not_answered_from(tmp_path: Path) -> None:
         client(tmp_path / "c", campaign(SMALL, rounds=3), clock).answer(1)
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners as on Unix")
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     joined(tmp_path / "c")
     monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / "c").stat().st_uid + 1)
@@ -154,6 +155,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytes
         Folder(tmp_path / "c")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no modes as on Unix")
 def test_missing_folders_are_private_too(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:

@@ -73,6 +73,7 @@ def test_a_campaign_that_an_older_folder_does_not_know_is_not_joined_again(tmp_p
     assert person.due() is not None
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners as on Unix")
 def test_a_folder_that_is_looked_after_answers_every_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Modes set again, snapshots of links, backups read: none of it is a restored folder."""
     monkeypatch.setattr("untrackable.client.folder.generation", lambda descriptor: b"7777")

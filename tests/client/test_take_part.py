@@ -26,6 +26,7 @@ from untrackable.protocol.campaign import Campaign
 
 HOUR = 3600
 REFUSED = "http://127.0.0.1:9"
+UNIX = pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="it is about the way to start a process on Unix")
 
 
 class Collector:
@@ -136,6 +137,7 @@ def test_what_could_not_leave_is_tried_again_in_the_round(
     assert len(collector.bodies) == 1
 
 
+@UNIX
 def test_while_a_sender_works_further_runs_leave_it_in_peace(tmp_path: Path) -> None:
     asked, person = due_now(tmp_path)
     with socket.socket() as deaf:
@@ -161,6 +163,7 @@ def _connected_once(deaf: socket.socket) -> bool:
     return False
 
 
+@UNIX
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="it looks into /proc")
 def test_a_sender_inherits_nothing_and_tells_nothing(tmp_path: Path) -> None:
     asked, person = due_now(tmp_path)
@@ -202,7 +205,7 @@ def test_a_sender_that_hangs_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert run.returncode == 1
 
 
-@pytest.mark.parametrize("why", ["frozen", "another program", "too large"])
+@pytest.mark.parametrize("why", ["frozen", "another program", pytest.param("too large", marks=UNIX)])
 def test_where_no_process_can_be_started_it_is_done_here(
     why: str, tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -330,9 +330,9 @@ class Member:
 class Client(Member):
     """Takes part in a campaign for a person, if the policy allows it.
 
-    The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger, the states
-    of all campaigns, and the policy that was used first. A policy that allows less replaces it. A policy that
-    allows more is refused, unless `store_policy` stored it before.
+    The campaign must be pinned, or listed in a pinned `directory`. `folder`, or else the usual one of the system, holds
+    the person's ledger, the states of all campaigns, and the policy that was used first. A policy that allows less
+    replaces it. A policy that allows more is refused, unless `store_policy` stored it before.
     """
 
     def __init__(
@@ -341,12 +341,14 @@ class Client(Member):
         directory: Directory | None,
         policy: Policy,
         *,
-        folder: Path,
+        folder: Path | None = None,
         clock: Clock = time.time,
         enabled: Switch = True,
     ) -> None:
         policy.check_published(campaign, directory)
-        super().__init__(campaign, folder, clock=clock, enabled=enabled)
+        if (place := folder or quiet.default_folder()) is None:
+            raise StateError("there is no home folder, so nothing can be kept: give a folder")
+        super().__init__(campaign, Path(place), clock=clock, enabled=enabled)
         self.policy = replace(policy, pins=())
 
     def answer(self, value: Any) -> None:
