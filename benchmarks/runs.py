@@ -45,7 +45,8 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         taken: dict[str, list[float]] = {name: [] for name in programs}
         for _ in range(times):
             for name, program in programs.items():
-                quiet.note(person, {asked.id: time.time() - 1.0 if name in networks else float("inf")})
+                when = time.time() - 1.0 if name in networks else float("inf")
+                quiet.note(person, {asked.id: when}, quiet.place_of(person))
                 taken[name].append(_run(program, "handed" if name in networks else "nothing" if name else ""))
     least = {name: min(found) for name, found in taken.items()}
     yield QUIET.row(least["idle"] / least[""])

@@ -16,12 +16,18 @@ from typing import Any
 import pytest
 
 from tests.client.samples import DAY, START, Clock, snapshot, turns_campaign
-from untrackable.client import job, quiet, sender, take_part
+from untrackable.client import job, quiet, sender, sending, take_part
 from untrackable.client.client import Client, Member
 from untrackable.client.ledger import read_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.sending import Outcome
-from untrackable.errors import CampaignRefused
+from untrackable.client.state import State
+from untrackable.encodings.days_of_use import ACTIVE_DAYS
+from untrackable.encodings.numbers import IntegerRange
+from untrackable.encodings.record import Path as AnswerPath
+from untrackable.errors import CampaignRefused, FolderBusy
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign
 
 HOUR = 3600
@@ -486,3 +492,76 @@ def test_two_programs_at_once_send_one_report(tmp_path: Path, collector: Collect
     assert take_part.HANDED_OVER in said
     wait_until(lambda: quiet.next_look(person.folder.path, asked.id) == float("inf"))
     assert len(collector.bodies) == 1
+
+
+def test_a_use_is_noted_once_a_day(tmp_path: Path) -> None:
+    clock = Clock()
+    asked = turns_campaign(NoisyInnerProduct(bits=5, eps=1.0), encoding=ACTIVE_DAYS, first_round=START + 9 * DAY)
+    given = {
+        "answer": [],
+        "campaign": asked.to_bytes(),
+        "folder": str(tmp_path / "c"),
+        "newcomer": True,
+        "policy": None,
+        "server": REFUSED,
+    }
+    for day in range(3):
+        clock.now = START + day * DAY + 1.0
+        assert quiet.next_look(tmp_path / "c", asked.id) <= clock.now
+        assert job.done(given, timeout=1.0, clock=clock) is Outcome.NOTHING
+        assert (
+            take_part.take_part(asked.to_bytes(), REFUSED, folder=tmp_path / "c", clock=clock) == take_part.NOTHING
+        )
+        assert quiet.next_look(tmp_path / "c", asked.id) == (int(clock.now) // DAY + 1) * DAY
+    state = State.read(Member(asked, tmp_path / "c").folder, asked.id)
+    assert state is not None
+    assert state.days is not None
+    assert len(state.days.days) == 3
+
+
+def test_answers_of_looks_are_noted_from_the_last_look_before_the_round(tmp_path: Path) -> None:
+    looks = AnswerPath(of=IntegerRange(low=0, high=3), looks=2)
+    asked = turns_campaign(Views(bits=4, views=((0, 1, 2, 3),), eps=1.0), rounds=4, encoding=looks)
+    clock = Clock()
+    person = joined(tmp_path / "c", asked, clock)
+    first = read_ledger(tmp_path / "c").accounts[asked.id].first
+    assert quiet.next_look(tmp_path / "c", asked.id) == asked.begins(first) - asked.look_seconds
+    clock.now = asked.begins(first) + 1.0
+    assert not person.idle()
+
+
+@pytest.mark.parametrize("what", ["nobody listens", "nobody answers", "no name server answers", "a frozen process"])
+def test_sending_ends_within_its_time(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these would go on for a very long time."""
+    monkeypatch.setattr(sending, "TIMEOUT", 1e6)
+    monkeypatch.setattr("untrackable.client.client.PATIENCE", 1e6)
+    _, person = due_now(tmp_path)
+    server, held = REFUSED, contextlib.nullcontext() if what != "a frozen process" else person.folder.locked()
+    with socket.socket() as deaf, contextlib.ExitStack() as waiting:
+        if what == "nobody answers":
+            deaf.bind(("127.0.0.1", 0))
+            deaf.listen(0)
+            for _ in range(4):
+                filling = waiting.enter_context(socket.socket())
+                filling.setblocking(False)
+                filling.connect_ex(deaf.getsockname())
+            server = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        elif what == "no name server answers":
+            done = threading.Event()
+            waiting.callback(done.set)
+            monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **named: done.wait() and [])
+        with held:  # Another process holds the folder, and does not move.
+            other = Member(person.campaign, person.folder.path)
+            try:
+                outcome = other.send(server, timeout=0.3).name
+            except FolderBusy:
+                outcome = "busy"
+    assert outcome == {"no name server answers": "OFFLINE", "a frozen process": "busy"}.get(what, "LATER")
+    monkeypatch.undo()
+    assert person.send(REFUSED, timeout=0.5) is Outcome.LATER  # It is still to come.
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), "1"])
+def test_a_time_that_is_none(timeout: Any, tmp_path: Path) -> None:
+    with pytest.raises((TypeError, ValueError), match="timeout"):
+        Member(turns_campaign(), tmp_path / "c").send(REFUSED, timeout=timeout)

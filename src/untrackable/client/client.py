@@ -194,7 +194,8 @@ class Member:
     def rest(self, seconds: float) -> None:
         """Need no look at this campaign for so long, unless a ledger is written before."""
         with self.folder.locked():
-            quiet.note(self._path, {**quiet.next_looks(self._path), self._id: self._clock() + seconds})
+            looks = {**quiet.next_looks(self._path), self._id: self._clock() + seconds}
+            quiet.note(self._path, looks, quiet.place_of(self._path))
 
     def idle(self) -> bool:
         """Whether there is nothing to do now. This reads one small file."""
@@ -209,7 +210,7 @@ class Member:
         noted = {name: time for name, time in known.items() if name != self._id} | own
         if noted != quiet.next_looks(self._path):
             with contextlib.suppress(OSError):
-                quiet.note(self._path, noted)
+                quiet.note(self._path, noted, quiet.place_of(self._path))
 
     def _next_look(self, now: float) -> float:
         """The time before which this campaign needs nothing; inf if it is over, and -inf if that is not known."""
@@ -330,9 +331,9 @@ class Member:
 class Client(Member):
     """Takes part in a campaign for a person, if the policy allows it.
 
-    The campaign must be pinned, or listed in a pinned `directory`. `folder`, or else the usual one of the system, holds
-    the person's ledger, the states of all campaigns, and the policy that was used first. A policy that allows less
-    replaces it. A policy that allows more is refused, unless `store_policy` stored it before.
+    The campaign must be pinned, or listed in a pinned `directory`. `folder`, or else the usual one of the system,
+    holds the person's ledger, the states of all campaigns, and the policy that was used first. A policy that
+    allows less replaces it. One that allows more is refused, unless `store_policy` stored it before.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ def next_looks(folder: str | os.PathLike[str]) -> dict[str, float]:
             os.close(descriptor)
         body, _, check = data.rpartition(b"\n")
         head, *lines = body.decode("ascii").split("\n")
-        if check != _check(body) or head != f"{_HEAD} {_place(folder)}":
+        if check != _check(body) or head != f"{_HEAD} {place_of(folder)}":
             return {}
         times = {name: float(when) for name, _, when in (line.partition(" ") for line in lines)}
         return {} if any(when != when for when in times.values()) else times
@@ -65,10 +65,13 @@ def next_looks(folder: str | os.PathLike[str]) -> dict[str, float]:
         return {}
 
 
-def note(folder: str | os.PathLike[str], looks: Mapping[str, float]) -> None:
-    """Write the file, in place: a half-written one is not believed, so that nothing is lost with it."""
+def note(folder: str | os.PathLike[str], looks: Mapping[str, float], place: str) -> None:
+    """Write the file, in place: a half-written one is not believed, so that nothing is lost with it.
+
+    `place` is what `place_of` said before it was found out what the file is to say.
+    """
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    lines = [f"{_HEAD} {_place(folder)}", *(f"{name} {when!r}" for name, when in sorted(looks.items()))]
+    lines = [f"{_HEAD} {place}", *(f"{name} {when!r}" for name, when in sorted(looks.items()))]
     body = "\n".join(lines).encode("ascii")
     data = body + b"\n" + _check(body)
     descriptor = os.open(os.path.join(folder, NAME), flags, 0o600)
@@ -78,7 +81,7 @@ def note(folder: str | os.PathLike[str], looks: Mapping[str, float]) -> None:
         os.close(descriptor)
 
 
-def _place(folder: str | os.PathLike[str]) -> str:
+def place_of(folder: str | os.PathLike[str]) -> str:
     """What changes with every ledger that is written, and with every copy."""
     status = os.stat(os.path.join(folder, LOCK))
     return f"{status.st_size}:{status.st_ino}:{status.st_mtime_ns}:{status.st_ctime_ns}"

@@ -35,8 +35,10 @@ _started: list[int] = []
 def hand_over(job: dict[str, Any], campaign: str, now: float) -> bool:
     """Start a process for a campaign's job. While it works, the next runs leave it in peace."""
     try:
-        if known := quiet.next_looks(job["folder"]):
-            quiet.note(job["folder"], {**known, campaign: now + SECONDS})
+        folder = job["folder"]
+        place = quiet.place_of(folder)
+        if known := quiet.next_looks(folder):
+            quiet.note(folder, {**known, campaign: now + SECONDS}, place)
     except OSError:
         pass  # They look again, then.
     return start(job)

@@ -188,6 +188,12 @@ def run_clients(
     return accepted
 
 
+class _Simulated(Client):
+    """Somebody of the demo, who is nobody: what DO_NOT_TRACK and CI say is for real people."""
+
+    off = False
+
+
 def _run_task(task: _ClientTask) -> int:
     campaign = _campaign(task.document)
     policy = Policy(eps=campaign.guarantee.eps, relays=task.relays, pins=(campaign.id,))
@@ -195,7 +201,7 @@ def _run_task(task: _ClientTask) -> int:
     for folder, before, after, week in zip(task.folders, *task.people, strict=True):
         folder.mkdir(mode=0o700)
         today = campaign.first_round - 1.0
-        client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
+        client = _Simulated(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
         client.answer(HOMEPAGES[before])
         due = client.due(today)
         if week <= WEEKS and due is not None and due >= campaign.begins(week):
