@@ -865,11 +865,11 @@ def test_answering_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
 
 def test_a_preview_changes_nothing(once: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    shown = json.loads(output("preview", once, "--folder", home, "--json", given="2\n"))
+    shown = json.loads(output("preview", once, "--folder", home, "--json", given="Safari\n"))
     assert shown["bytes"] == len(shown["example"]) // 2
     assert (shown["accepted"], shown["joined"]) == (True, False)
     assert not home.exists()
-    said = output("preview", once, "--folder", home, given="2\n")
+    said = output("preview", once, "--folder", home, given="Safari\n")
     assert "An example of a report about your answer" in said
     assert "of your budget is left" in said
     assert output("preview", once, "--folder", home, given="", code=1).startswith("Error: standard input is empty")
@@ -879,7 +879,7 @@ def test_a_preview_changes_nothing(once: Path, tmp_path: Path) -> None:
 def test_switched_off_nothing_is_stored_or_sent(name: str, once: Path, tmp_path: Path) -> None:
     home, pin = tmp_path / "home", Campaign.from_bytes(once.read_bytes()).id
     switched = {name: "1"}
-    done = run("answer", once, "--pin", pin, "--folder", home, given="2\n", **switched)
+    done = run("answer", once, "--pin", pin, "--folder", home, given="Safari\n", **switched)
     assert (done.exit_code, "switched off" in done.output) == (0, True)
     done = run("send", "http://127.0.0.1:9", "--folder", home, **switched)
     assert (done.exit_code, "switched off" in done.output) == (0, True)

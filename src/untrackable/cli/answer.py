@@ -317,7 +317,7 @@ def answer(
 @FOLDER
 @JSON
 def preview(file: Path, folder: Path, as_json: bool) -> None:
-    """Show what would be sent for an answer. Nothing is sent or changed.
+    """Show what would be sent, and change nothing.
 
     The answer is asked for without showing it, or read from standard input. The bytes are an example, made with
     fresh randomness; words say what a report can tell, and what is left of the budget.
