@@ -70,13 +70,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "dashboard.signed_in", "dashboard.*", "dashboard.pages", "app",
     ),
     "mechanisms": ("randomness", "*"),
-    "theory": ("factor search", "convolution gaussian kept_*", "experiment", "*"),
-    "estimation": ("intervals", "quantiles estimate", "aggregators", "*"),
-    "reports": ("files", "arrow csv strict_csv numpy writer", "reader", "*"),
-    "auditing": ("streams attacks attack_bounds", "audit recordings client_audit", "comparison file_audit"),
-    "planning": ("goal_fields", "goals", "forecast", "plan", "*"),
+    "theory": ("factor search", "convolution kept_*", "experiment", "*"),
+    "estimation": ("intervals", "estimate", "aggregators", "*"),
+    "reports": ("files", "arrow csv numpy", "reader", "*"),
+    "auditing": ("streams attacks", "audit black_box", "recordings comparison", "file_audit"),
+    "planning": ("goal_fields", "goals", "forecast", "plan"),
     "client": ("folder policy quiet", "state ledger sender sending", "preview", "client", "job", "take_part"),
-    "cli": ("terminal", "help_layout mechanism_argument", "options", "*"),
+    "cli": ("terminal", "mechanism_argument", "options", "campaign", "*"),
 }  # fmt: skip
 """Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""
 

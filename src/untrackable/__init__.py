@@ -25,7 +25,7 @@ from untrackable.lazy_names import lazy_names
 TYPE_CHECKING = False  # as type checkers know it; importing it would take most of the time
 if TYPE_CHECKING:
     from untrackable.auditing.audit import audit as audit
-    from untrackable.auditing.client_audit import audit_client as audit_client
+    from untrackable.auditing.black_box import audit_client as audit_client
     from untrackable.auditing.comparison import compare as compare
     from untrackable.auditing.file_audit import audit_file as audit_file
     from untrackable.brackets import Bracket as Bracket
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.stored import Stored as Stored
     from untrackable.planning.goals import Goals as Goals
     from untrackable.planning.plan import plan as plan
-    from untrackable.planning.together import plan_together as plan_together
+    from untrackable.planning.plan import plan_together as plan_together
     from untrackable.protocol.campaign import Campaign as Campaign
     from untrackable.protocol.campaign import Directory as Directory
     from untrackable.protocol.campaign import Guarantee as Guarantee
+    from untrackable.reports.files import write_reports as write_reports
     from untrackable.reports.reader import read_reports as read_reports
     from untrackable.reports.sums import estimate_files as estimate_files
-    from untrackable.reports.writer import write_reports as write_reports
-    from untrackable.theory.attendance import attendance as attendance
+    from untrackable.theory.turns import attendance as attendance
 
 __version__ = "0.2.0"
 
@@ -90,17 +90,17 @@ __all__, __getattr__, __dir__ = lazy_names(
         "RandomizedResponse": "mechanisms.local",
         "Rappor": "mechanisms.rappor",
         "Stored": "mechanisms.stored",
-        "attendance": "theory.attendance",
+        "attendance": "theory.turns",
         "audit": "auditing.audit",
-        "audit_client": "auditing.client_audit",
+        "audit_client": "auditing.black_box",
         "audit_file": "auditing.file_audit",
         "compare": "auditing.comparison",
         "discover": "discovery.discovery",
         "estimate_files": "reports.sums",
         "plan": "planning.plan",
-        "plan_together": "planning.together",
+        "plan_together": "planning.plan",
         "read_reports": "reports.reader",
         "take_part": "client.take_part",
-        "write_reports": "reports.writer",
+        "write_reports": "reports.files",
     },
 )

@@ -8,13 +8,13 @@ import pytest
 
 from tests.cli.commands import run
 from tests.rappor_decode.collected import collected, zipf
+from tests.rappor_decode.samples import write_counts, write_map, write_params
 from untrackable import Deck, DiscoveredStrings, Fresh, Rappor, Stored, write_reports
 from untrackable.mechanisms import interface
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.rappor_decode.files import CandidateMap, write_counts, write_map, write_params
+from untrackable.rappor_decode.files import CandidateMap
 from untrackable.reports.files import Header
-from untrackable.reports.sums import discover_files
-from untrackable.reports.sums_file import write_sums
+from untrackable.reports.sums import discover_files, write_sums
 
 WORDS = DiscoveredStrings(
     salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12, unknown="omit"
@@ -131,7 +131,7 @@ def test_simulated_strings_are_found(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "most held (exact): abba 59.99 %, cab 39.99 %, b 0.02 %" in done.stdout
     assert f"next: untrackable discover {out}" in done.stdout
-    assert [found.string for found in discover_files([out]).strings] == ["abba", "cab"]
+    assert [result.string for result in discover_files([out]).strings] == ["abba", "cab"]
     for name, given, message in (
         ("deck", ["eps_report=4"], "deck takes slots, eps_report"),
         ("rappor", [], "mechanism must be one of fresh, memoized, deck, rnip for strings to be discovered"),

@@ -24,24 +24,24 @@ import pytest
 from tests.cli.commands import output
 from tests.cli.test_discover import NAMES
 from tests.rappor_decode.collected import collected, zipf
+from tests.rappor_decode.samples import write_counts, write_params
 from untrackable import Bitwise, DiscoveredStrings, Fresh, Rappor, write_reports
 from untrackable.protocol.campaign import Campaign
-from untrackable.rappor_decode.files import write_counts, write_params
 
 WARM = """
 import gc, importlib, json, os, sys, time
 import pandas  # which pyarrow would load in every process
 from untrackable.cli import JOBS, run
 
-for commands in JOBS.values():
-    for module in commands.values():
+for modules in JOBS.values():
+    for module in modules:
         importlib.import_module(f"untrackable.cli.{module}")
 for module in (
-    "auditing.comparison auditing.audit auditing.client_audit auditing.file_audit "
+    "auditing.comparison auditing.audit auditing.black_box auditing.file_audit "
     "accounting.check collector.app discovery.discovery display.view "
-    "paper.paper planning.together planning.plan rappor_decode.decode "
+    "paper.paper planning.plan rappor_decode.decode "
     "relay.app reports.csv reports.sums reports.arrow reports.simulation "
-    "reports.sums_file kernels.compiled cli.mechanism_argument"
+    "reports.sums kernels.compiled cli.mechanism_argument"
 ).split():
     importlib.import_module(f"untrackable.{module}")
 

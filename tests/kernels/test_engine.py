@@ -18,8 +18,8 @@ from untrackable.errors import ExtraMissing, NoGpu
 from untrackable.estimation import aggregators
 from untrackable.kernels import counting, engine, gpu
 from untrackable.kernels.engine import on_gpu, running_on
+from untrackable.reports.files import write_reports
 from untrackable.reports.sums import discover_files, estimate_files
-from untrackable.reports.writer import write_reports
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def small_work_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An emulated GPU, to which small work goes as well."""
     if COMPILER is None:
         pytest.skip("the GPU is not emulated: there is no C++ compiler (g++ or clang++)")
-    for kind in ("", "_ENTRIES", "_PARITIES", "_ANSWERS"):
+    for kind in ("", "_ENTRIES", "_SCANS"):
         monkeypatch.setattr(counting, f"{kind}_WORTH_COPYING", 1)
     monkeypatch.setattr(prefix_search, "_WORTH_COPYING", 1)
     monkeypatch.setattr(aggregators, "_SCANNED_ON_GPU", 1000)

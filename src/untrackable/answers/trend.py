@@ -17,9 +17,15 @@ from untrackable import checks
 from untrackable.answers.answer import MEDIAN_AND_95, MOST_NUMBERS, Answer, Question
 from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.estimate import (
+    Estimate,
+    NumberEdges,
+    checked_weights,
+    cumulative_shares,
+    held_values,
+    numbered,
+)
 from untrackable.estimation.intervals import Interval, Spread, clipped, is_told, shown_shares
-from untrackable.estimation.quantiles import NumberEdges, checked_weights, cumulative_shares, held_values, numbered
 from untrackable.estimation.rounds import (
     Change,
     Errors,
@@ -66,6 +72,25 @@ class Trend:
         """The frequencies as they are shown: within [0, 1], and NaN where the reports do not tell them."""
         radius = np.maximum(self.frequencies - self.lower, self.upper - self.frequencies)
         return shown_shares(self.frequencies, radius)
+
+    def by_value(self, names: Sequence[str]) -> "tuple[NumberTrend, ...]":
+        """The shares of each value alone, by these names."""
+        shares, (lower, upper) = self.shares(), self.interval()
+        return tuple(
+            NumberTrend(
+                name=name,
+                rounds=self.rounds,
+                reports=self.reports,
+                estimates=shares[:, i],
+                standard_errors=self.standard_errors[:, i],
+                lower=lower[:, i],
+                upper=upper[:, i],
+                beta=self.beta,
+                independent=self.independent,
+                changes=self.changes[i],
+            )
+            for i, name in enumerate(names)
+        )
 
 
 def trend(
@@ -215,23 +240,7 @@ class NumberTrend(NotebookTable):
 
 def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
     """The shares of people who hold these values, round by round. Values may be chosen by looking at estimates."""
-    trends = answered_trend(answer, values, beta=beta)
-    shares, (lower, upper) = trends.shares(), trends.interval()
-    return tuple(
-        NumberTrend(
-            name=answer.label(value),
-            rounds=trends.rounds,
-            reports=trends.reports,
-            estimates=shares[:, i],
-            standard_errors=trends.standard_errors[:, i],
-            lower=lower[:, i],
-            upper=upper[:, i],
-            beta=beta,
-            independent=trends.independent,
-            changes=trends.changes[i],
-        )
-        for i, value in enumerate(values)
-    )
+    return answered_trend(answer, values, beta=beta).by_value([answer.label(value) for value in values])
 
 
 def sum_trend(
@@ -258,17 +267,28 @@ def sum_trend(
     lower, upper = line.band(beta, together=together)
     return NumberTrend(
         name=name,
-        rounds=line.rounds,
-        reports=_reports(answer),
         estimates=sums,
         standard_errors=np.sqrt(bounds.variances),
         lower=lower,
         upper=upper,
-        beta=beta,
-        independent=line.independent,
-        changes=line.changes(beta, together=together),
         unit="",
+        **_about_rounds(answer, line, beta, together),
     )
+
+
+def _about_rounds(
+    answer: Answer, line: RoundNumbers | RoundQuantiles, beta: float, together: int
+) -> dict[str, Any]:
+    """What a trend says of its rounds, and its changes."""
+    changes = line.changes(beta, together=together)
+    reports = tuple(estimate.n for estimate in answer.rounds.values())
+    return {
+        "rounds": line.rounds,
+        "reports": reports,
+        "beta": beta,
+        "independent": line.independent,
+        "changes": changes,
+    }
 
 
 def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
@@ -316,16 +336,12 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
     return NumberTrend(
         name="quantile",
         quantile=quantile,
-        rounds=line.rounds,
-        reports=_reports(answer),
         estimates=np.where(known, _told(line.estimates(), last - first + 1, edges.lower.size), np.nan),
         standard_errors=None,
         lower=edges.lower[first],
         upper=edges.upper[last],
-        beta=beta,
-        independent=line.independent,
-        changes=line.changes(beta, together=together),
         unit=_unit(answer),
+        **_about_rounds(answer, line, beta, together),
     )
 
 
@@ -366,10 +382,6 @@ def _unit(answer: Answer) -> str:
     """The unit of the numbers, empty if they have none."""
     unit: str = getattr(answer.encoding, "unit", "")
     return unit
-
-
-def _reports(answer: Answer) -> tuple[int, ...]:
-    return tuple(estimate.n for estimate in answer.rounds.values())
 
 
 def _independent(answer: Answer, errors: Errors) -> bool:

@@ -31,7 +31,7 @@ BEFORE, NEW = "used before", "new"
 
 
 def _came_back(known: tuple[bool, ...]) -> str:
-    """The answer of somebody of whom it is known for the first days whether they came back on them."""
+    """The answer of somebody who came back, or did not, on each of the first days that are over."""
     days = zip(RETURN_DAYS, known, strict=False)
     return " and ".join(f"day {day} {'yes' if back else 'no'}" for day, back in days) or NEW
 
@@ -59,7 +59,7 @@ READY_QUESTIONS = {
 
 
 def retention_masks(day: int) -> tuple[list[bool], list[bool]]:
-    """Which answers to the question about retention say that somebody came back on a day, and which know it."""
+    """The answers about retention that say that somebody came back on a day, and the answers that know it."""
     place = RETURN_DAYS.index(day)
     known = [False, *(len(answer) > place for answer in _KNOWN)]
     back = [False, *(len(answer) > place and answer[place] for answer in _KNOWN)]
@@ -68,7 +68,7 @@ def retention_masks(day: int) -> tuple[list[bool], list[bool]]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DaysOfUse:
-    """What a device keeps about its use: at most 28 days, the first day, and on which of three it came back."""
+    """The days of use that a device keeps: at most 28 days, the first day, and on which of three it came back."""
 
     first: int
     newcomer: bool
@@ -84,7 +84,7 @@ class DaysOfUse:
         return DaysOfUse(today, newcomer, (today,), ())
 
     def used(self, today: int) -> "DaysOfUse":
-        """The same with a use today. Days that can no longer count are forgotten.
+        """These days with a use today. Days that can no longer count are forgotten.
 
         If the first use would be later than today, a wrong clock noted it, and counting begins again.
         """

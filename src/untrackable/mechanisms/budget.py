@@ -18,8 +18,7 @@ from untrackable.mechanisms.inner_product import LARGEST_BITS, LARGEST_WIDTH, No
 from untrackable.mechanisms.local_interface import crowd_parts
 from untrackable.theory.crowd import Rounds, crowd_upper
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter
-from untrackable.theory.search import falling_root
+from untrackable.theory.search import falling_root, gaussian_shift, largest_parameter
 
 Accounting = Literal["exact", "paper"]
 Base = TypeVar("Base")
@@ -161,7 +160,7 @@ def loudest_in_crowd(
         return LARGEST_CROWD_EPS
     loudest = largest_parameter(spent, guess, eps=eps, delta=delta, high=LARGEST_CROWD_EPS, tolerance=close)
     if loudest == 0:
-        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
+        raise ValueError(f"people must be more than {people:,}: a crowd of this size does not keep this budget")
     return loudest
 
 

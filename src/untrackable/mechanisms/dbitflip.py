@@ -1,7 +1,7 @@
 """dBitFlipPM: a client samples a few buckets once, keeps a noisy bit about each, and adds noise to every report.
 
 Ding, Kulkarni, Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017): dBitFlip is in section 2.2,
-permanent memoisation in section 3, output perturbation in section 4. Every report names the sampled buckets, so the
+permanent memoization in section 3, output perturbation in section 4. Every report names the sampled buckets, so the
 set identifies the client.
 """
 
@@ -12,14 +12,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import SymmetricSpreads, sampled_bits_spread
-from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values, round_number
+from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.local_interface import integer_population
 from untrackable.mechanisms.randomness import (
@@ -84,21 +84,17 @@ class DBitFlip(Permanent):
 
     @property
     def positions(self) -> int:
-        """One position for each sampled bucket, in the order of the buckets."""
         return self.sampled
 
     @property
     def capacity(self) -> int:
-        """One value for each bucket."""
         return self.buckets
 
     @property
     def clear_bits(self) -> int:
-        """Width of the mask of sampled buckets."""
         return self.buckets
 
     def _clear(self, source: Entropy) -> int:
-        """A uniform set of buckets."""
         return draw_subset(self.sampled, self.buckets, source)
 
     def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -183,9 +179,7 @@ class DBitFlip(Permanent):
         pairs = k * (k - 1)
         return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The error of the reports that sampled the value's bucket, over the draw of the sets too."""
         there, elsewhere = self._shares()
         span = self.buckets / self.sampled / (there - elsewhere)
@@ -199,8 +193,7 @@ class DBitFlip(Permanent):
         return 1 - elsewhere, elsewhere
 
     def aggregator(self, round: int = 1) -> "BucketAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return BucketAggregator(Scope(self, round_number(round), pools=False), self)
+        return BucketAggregator(self._one_round(round), self)
 
     def _ones(self) -> int:
         return 1
@@ -229,14 +222,10 @@ class DBitFlip(Permanent):
         is_set: NDArray[np.bool_] = sampled[:, None] & (position[:, None] == np.arange(self.positions))
         return is_set
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.buckets, rounds, may_change=False)
-
     def _words(self) -> int:
         return self.sampled + self.buckets
 
     def unpack_state(self, payload: bytes) -> int:
-        """The state's integer. A set of another size is an error."""
         state = Permanent.unpack_state(self, payload)
         if (state >> self.positions).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")

@@ -1,7 +1,8 @@
 """A deck of reports: a client draws one report for each round in advance, its cards, and sends each card once.
 
-It is the paper's general transformation with slots that are drawn without replacement, so that reports of one
-person cannot be linked. `Dealt` has cards of any local mechanism, and `Deck` those of the noisy inner product.
+All cards together spend the budget, by composition. It is the paper's general transformation with slots that are
+drawn without replacement, so that reports of one person cannot be linked. `Dealt` has cards of any local mechanism,
+and `Deck` has noisy inner products.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
@@ -38,7 +39,6 @@ from untrackable.mechanisms.local_interface import (
     Local,
     SentRounds,
     crowd_size,
-    local_population,
     per_round,
     repeat_certainty,
 )
@@ -83,9 +83,6 @@ class Dealt(LocalWrapper):
         """The round of the last card, unless cards are replayed."""
         return self.slots if self.when_empty == "stop" else None
 
-    def _payload_bytes(self) -> int:
-        return (self.slots + 7) // 8 + self.slots * ((self.report_bits + 7) // 8)
-
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The sum over independent cards. A card that is sent again must be the same, and counts once."""
         slots = np.array([self._slot(self._number(r)) for r in rounds])
@@ -122,11 +119,6 @@ class Dealt(LocalWrapper):
             Experiment([(self.base.repeat_factor(), crossed)], certainty=certainty if crossed else "exact")
             for crossed in sorted(crossings)
         ]
-
-    @property
-    def enough_reports(self) -> int | None:
-        """Two reports, unless cards are replayed."""
-        return None if self.when_empty == "replay" else 2
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """0, unless cards are replayed."""
@@ -181,7 +173,6 @@ class Dealt(LocalWrapper):
         return (round - 1) % self.slots
 
     def new_state(self, value: int, source: Entropy) -> Hand:
-        """A card for each slot, before any is sent."""
         checks.private_integer("value", value, below=self.base.values)
         return Hand(tuple(self.base.draw(value, source) for _ in range(self.slots)), (False,) * self.slots)
 
@@ -212,19 +203,15 @@ class Dealt(LocalWrapper):
     def pack_state(self, state: Hand) -> bytes:
         """A bit for each card that says whether it has been sent, and then the cards."""
         flags = np.packbits(np.array(state.sent, dtype=np.uint8)).tobytes()
-        return flags + pack_integers(list(state.cards), self.report_bits)
+        return flags + pack_integers(state.cards, [self.report_bits] * self.slots)
 
     def unpack_state(self, payload: bytes) -> Hand:
-        """The state of these bytes. A card that the base cannot make is an error."""
         size = (self.slots + 7) // 8
         cards = unpack_reports(payload[size:], self.report_bits, self.slots, self.base.possible)
         flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))
         if flags[self.slots :].any():
             raise StateError("this state has bits set that its mechanism does not use")
         return Hand(tuple(cards), tuple(bool(flag) for flag in flags[: self.slots]))
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return local_population(self.base, values, rounds, may_change=True)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         for number in rounds:
@@ -306,12 +293,6 @@ class Deck(ReportSettings, Dealt):
             share=share,
         )
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
-
-    def __repr__(self) -> str:
-        return (
-            f"Deck(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}, "
-            f"when_empty={self.when_empty!r}, width={self.width})"
-        )
 
 
 def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Dealt:

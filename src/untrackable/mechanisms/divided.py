@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
-from untrackable.estimation.aggregators import Reports, Scope
+from untrackable.estimation.aggregators import Reports, Scope, row_words
 from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct
 from untrackable.mechanisms.local_interface import Truthfulness
 from untrackable.mechanisms.randomness import Entropy, log_ratio_upper
@@ -52,6 +53,8 @@ class Divided:
     bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
     layout: LevelLayout = field(init=False, repr=False, compare=False)
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values differ in every part."""
     published = "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis (2006)"
 
     def __post_init__(self) -> None:
@@ -73,7 +76,6 @@ class Divided:
 
     @property
     def values(self) -> int:
-        """The number of values, 2^bits."""
         return 1 << sum(self.sizes)
 
     @property
@@ -95,7 +97,6 @@ class Divided:
 
     @property
     def report_bits(self) -> int:
-        """Width of the reports about all parts."""
         return self.layout.report_bits
 
     @property
@@ -138,17 +139,11 @@ class Divided:
         return own
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: every part must be a report of its base."""
         starts = _starts([base.report_bits for base in self.bases])
         return 0 <= report < 1 << self.report_bits and all(
             base.possible(report >> start & (1 << base.report_bits) - 1)
             for base, start in zip(self.bases, starts, strict=True)
         )
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values differ in every part."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The product of all parts' factors, for two values that differ in every part. It dominates all others."""
@@ -160,15 +155,13 @@ class Divided:
         return log_ratio_upper(more, math.prod(base.flip.threshold for base in self.bases))
 
     def crowd_classes(self) -> CrowdClasses:
-        """Those of the part with the largest eps alone: less is learned from it than from all (lower)."""
+        """The classes of the part with the largest eps: less is learned from it than from all parts (lower)."""
         return max(self.bases, key=lambda base: base.eps).crowd_classes()
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice has all parts equal. Two reports have them by chance."""
         return _product([base.repeat_factor() for base in self.bases])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability of every report: the sum over its parts."""
         shape = reports.shape[:-1] if self.layout.bytes else reports.shape
         split = self.split(self.layout.rows(reports))
         logs = (
@@ -216,11 +209,13 @@ class DividedAggregator(ViewAggregator):
 
     def _by_view(self, reports: Reports) -> list[ViewRows]:
         if self._mechanism.layout.split(reports)[0].any():
-            raise ValueError(self._range())
+            raise self._outside()
         return [self._rows_of(view, own) for view, own in enumerate(self._mechanism.split(reports))]
 
-    def _range(self) -> str:
-        return f"a report must have {self._mechanism.report_bits} bits, with a report of its base for every part"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must have {self._mechanism.report_bits} bits, with a report of its base for every part"
+        )
 
 
 def _one_each(name: str, given: Sequence[int], sizes: Sequence[int], high: int) -> tuple[int, ...]:
@@ -260,8 +255,4 @@ def _bytes(reports: Reports) -> NDArray[np.uint8]:
 def _packed(bits: NDArray[np.uint8]) -> Reports:
     """Reports of these bits as words, or as bytes if they are wider."""
     rows = np.packbits(bits, axis=1, bitorder="little")
-    if bits.shape[1] > 64:
-        return rows
-    words = np.zeros((rows.shape[0], 8), dtype=np.uint8)
-    words[:, : rows.shape[1]] = rows
-    return words.view("<u8")[:, 0].astype(np.uint64, copy=False)
+    return rows if bits.shape[1] > 64 else row_words(rows)[:, 0]

@@ -36,6 +36,7 @@ from untrackable.mechanisms.interface import (
     ObservedRounds,
     Values,
     pack_integers,
+    repr_by_parameters,
     round_number,
     unpack_integers,
 )
@@ -52,11 +53,11 @@ from untrackable.mechanisms.local_interface import (
 from untrackable.mechanisms.randomness import Entropy
 from untrackable.mechanisms.views import Views
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import thinned_factor
-from untrackable.theory.convolution import Round, lattice_factor
+from untrackable.theory.convolution import Round, lattice_factor, squares, tail_shift
 from untrackable.theory.crowd import Rounds
 from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter, squares, tail_shift
+from untrackable.theory.search import gaussian_shift, largest_parameter
+from untrackable.theory.turns import thinned_factor
 
 ONE_BY_ONE = 64
 """Up to this many rounds, privacy is exact: each round is a factor of its own."""
@@ -80,6 +81,10 @@ _SMALLEST_DELTA = 1e-11
 
 _quantile = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
+
+
+Base = Views | OneBitMean | NoisyInnerProduct
+"""The local mechanisms whose privacy loss is known for every round at once."""
 
 
 class Memory(NamedTuple):
@@ -106,7 +111,7 @@ class Faded(Mechanism):
     delta: float
     power: float = 0.75
     scale: float = 0.0
-    local: Any
+    local: Base
 
     persists = "nothing"
     independent = True
@@ -121,7 +126,7 @@ class Faded(Mechanism):
             raise ValueError(f"local must have answers of one bit, as later rounds are noisy, got {local.width}")
         self._settle(with_eps(local, 1.0), eps, delta, power, scale)
 
-    def _settle(self, local: Any, eps: float, delta: float, power: float, scale: float) -> None:
+    def _settle(self, local: Base, eps: float, delta: float, power: float, scale: float) -> None:
         checks.settle(
             self,
             local=local,
@@ -157,8 +162,7 @@ class Faded(Mechanism):
     @property
     def _differing(self) -> Fraction:
         """ρ."""
-        share: Fraction = self.local.differing_exact()
-        return share
+        return self.local.differing_exact()
 
     @property
     def _width(self) -> int:
@@ -264,13 +268,11 @@ class Faded(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        bits: int = self.local.report_bits
-        return bits
+        return self.local.report_bits
 
     @property
     def capacity(self) -> int:
-        values: int = self.local.values
-        return values
+        return self.local.values
 
     @property
     def _value_bits(self) -> int:
@@ -284,24 +286,19 @@ class Faded(Mechanism):
         """One error for every value. With one bit, both values have the same error."""
         return 1 if self.capacity == 2 else min(1 << self._value_bits, 1 << (values - 1).bit_length())
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
-        accuracy: Accuracy = self.base(round).accuracy(people, beta)
-        return accuracy
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
+        return with_eps(self.local, self.eps_report(round)).accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness:
-        """That of the first round, which is the loudest."""
-        truth: Truthfulness = self.base(1).truthfulness()
-        return truth
+        """How often a report of the first round, which is the loudest, is true."""
+        return with_eps(self.local, self.eps_report(1)).truthfulness()
 
     def shift(self, *, round: int = 1) -> float | None:
-        """That of the round's report, which grows with the round, if its mechanism can say."""
+        """The weight of one report of the round, if its mechanism can say. It grows with the round."""
         base = self.base(round)
         return base.largest_weight() if isinstance(base, WeightedLocal) else None
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """The sum over independent reports, each with the noise of its round."""
         total = np.zeros(reports.shape[0])
         for i, r in enumerate(rounds):
             total += self.base(r).log_likelihood(reports[:, i], value)
@@ -312,8 +309,7 @@ class Faded(Mechanism):
         return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        sums: Aggregator = self.base(round).aggregator(Scope(self, round, pools=False))
-        return sums
+        return with_eps(self.local, self.eps_report(round)).aggregator(Scope(self, round, pools=False))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The privacy of all rounds, or of the first `reports`, which reveal most (exact for few, else upper).
@@ -324,7 +320,6 @@ class Faded(Mechanism):
         return all_rounds(self._differing, self._width, self.scale, self.power, last)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
-        """A new report for every round, each with its own noise."""
         if reports is None:
             raise ValueError("reports must be given: fading reports have no last round")
         reports = checks.integer("reports", reports, low=1, high=LARGEST_CROWD_ROUNDS)
@@ -348,7 +343,6 @@ class Faded(Mechanism):
             raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
 
     def new_state(self, value: int, source: Entropy) -> Memory:
-        """The value, before any report."""
         return Memory(checks.private_integer("value", value, below=self.capacity), 0, 0)
 
     def make_report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
@@ -367,23 +361,17 @@ class Faded(Mechanism):
         return state._replace(report=self.base(round).draw(0, source))
 
     def change_value(self, state: Memory, value: int, source: Entropy) -> Memory:
-        """The state with another value for all later rounds. The last report stays."""
         return state._replace(value=checks.private_integer("value", value, below=self.capacity))
 
+    @property
+    def _widths(self) -> tuple[int, int, int]:
+        return _ROUND_BITS, self._value_bits, self.report_bits
+
     def pack_state(self, state: Memory) -> bytes:
-        """The last round, the value and the last report, one after the other."""
-        return (
-            pack_integers([state.round], _ROUND_BITS)
-            + pack_integers([state.value], self._value_bits)
-            + pack_integers([state.report], self.report_bits)
-        )
+        return pack_integers((state.round, state.value, state.report), self._widths)
 
     def unpack_state(self, payload: bytes) -> Memory:
-        """The state of these bytes. A round without a report, or a report without a round, is an error."""
-        value_end = 8 + (self._value_bits + 7) // 8
-        (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
-        (value,) = unpack_integers(payload[8:value_end], self._value_bits, 1)
-        (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
+        round, value, report = unpack_integers(payload, self._widths)
         if value >= self.capacity:
             raise StateError("this state has a value that its mechanism cannot have")
         if not (self.local.possible(report) if round else report == 0):
@@ -489,11 +477,7 @@ class Fading(Faded):
     def held_error(self, people: int, *, share: float, round: int = 1) -> float:
         return with_eps(self.local, self.eps_report(round)).held_error(people, share)
 
-    def __repr__(self) -> str:
-        return (
-            f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
-            f"scale={self.scale!r}, width={self.width})"
-        )
+    __repr__ = repr_by_parameters
 
 
 @lru_cache(maxsize=4)

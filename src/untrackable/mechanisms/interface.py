@@ -12,7 +12,7 @@ In JSON, a mechanism is the name of its class in `_HOMES`, and the parameters th
 
 import importlib
 import inspect
-import math
+import itertools
 import operator
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -28,19 +28,25 @@ from untrackable import checks, framing
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
 from untrackable.errors import MechanismError, StateError, ValueChangeRefused
-from untrackable.estimation.aggregators import Aggregator, Reports
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.kernels.engine import compiled
 from untrackable.mechanisms import randomness
-from untrackable.mechanisms.local_interface import LINKED, SentRounds, Truthfulness, crowd_privacy
+from untrackable.mechanisms.local_interface import (
+    LINKED,
+    SentRounds,
+    Truthfulness,
+    crowd_privacy,
+    integer_population,
+)
 from untrackable.mechanisms.randomness import Entropy
 from untrackable.strict_json import plain
-from untrackable.theory import attendance
+from untrackable.theory import turns
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import AMONG
 from untrackable.theory.crowd import LARGEST_CROWD
 from untrackable.theory.experiment import Experiment, Mixture, Worst, dominating_experiment
 from untrackable.theory.factor import Factor
 from untrackable.theory.theorems import reports_of_two_values
+from untrackable.theory.turns import AMONG
 
 MOST_VALUES = 100_000
 """The largest number of changing values that is bounded."""
@@ -257,7 +263,7 @@ class Mechanism(ABC):
     __slots__ = ()
 
     published: ClassVar[str] = ""
-    """Where the mechanism comes from."""
+    """The publication of the mechanism."""
     persists: ClassVar[str] = ""
     """The part of a client's reports that stays the same from round to round, in plain words."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -325,18 +331,9 @@ class Mechanism(ABC):
 
     @property
     def publications(self) -> str:
-        """Where the mechanism and its base come from."""
+        """The publications of the mechanism and its base."""
         return self.published
 
-    def state_bytes(self) -> int:
-        """Size of one saved state in bytes."""
-        return len(framing.frame_state(self, b"")) + self._payload_bytes()
-
-    def _payload_bytes(self) -> int:
-        """Size of a state's payload. Mechanisms with large states compute it without making one."""
-        return len(self.pack_state(self.new_state(0, randomness.system)))
-
-    @abstractmethod
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
@@ -344,6 +341,11 @@ class Mechanism(ABC):
 
         `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
+        return self._accuracy(people, beta, round, candidates)
+
+    @abstractmethod
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
+        """`accuracy`, with all its arguments."""
 
     def truthfulness(self) -> Truthfulness | None:
         """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
@@ -384,6 +386,10 @@ class Mechanism(ABC):
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for the reports of one round."""
 
+    def _one_round(self, round: int) -> Scope:
+        """The scope of sums of one round that do not merge with others, as a client's rounds share its state."""
+        return Scope(self, round_number(round), pools=False)
+
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Privacy for ever, or privacy of the first `reports` reports."""
         checks.choice("values", values, ("fixed", "any"))
@@ -406,7 +412,7 @@ class Mechanism(ABC):
         return crowd_privacy(rounds, people=people)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
-        """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
+        """The reports of the first `reports` rounds, or of all; None if those of one person can be linked."""
         return None
 
     def takes(self, round: int) -> tuple[int, ...]:
@@ -460,7 +466,7 @@ class Mechanism(ABC):
         return worst(self._trackings(ObservedRounds.of(rounds, first, reports, split)))
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
-        """The same for people who hold this value. It matters where some values are easier to track."""
+        """`tracking` of people who hold this value, which matters where some values are easier to track."""
         return self.tracking(rounds=rounds, first=first)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
@@ -472,7 +478,7 @@ class Mechanism(ABC):
         return self.tracking(reports=reports)
 
     def tracking_upper(self, reports: int, *, values: int = 1) -> Pair:
-        """The same for people who change between this many values (upper). `ValueError` if no bound is known.
+        """Tracking of people who change between this many values (upper). `ValueError` if no bound is known.
 
         A client that keeps a state for each value sends reports from several independent states.
         """
@@ -493,23 +499,6 @@ class Mechanism(ABC):
         With `reports` None it holds for any number of reports.
         """
         return 0.0 if self.independent or reports in (0, 1) else 1.0
-
-    def tracking_advantage_lower(self, reports: int | None) -> float:
-        """A lower bound on the same advantage; 0 unless the closed form is exact but for rounding."""
-        return 0.0
-
-    def tracking_ratio_upper(self, reports: int | None) -> float:
-        """A bound on the log-likelihood ratio of one person to two, for every split; infinity if none is known."""
-        return math.inf
-
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """A bound on χ² of one person against two, for every split; infinity if none is known."""
-        return 0.0 if self.independent or reports < 2 else math.inf
-
-    @property
-    def enough_reports(self) -> int | None:
-        """The number of reports after which more of them reveal nothing more; None if there is no such number."""
-        return 2 if self.independent else None
 
     def detection(
         self,
@@ -544,9 +533,9 @@ class Mechanism(ABC):
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Reports of a batch of clients."""
 
-    @abstractmethod
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, after checks."""
+        return integer_population(values, self.capacity or LARGEST_ROUND, rounds, may_change=self.changes_in_place)
 
     @abstractmethod
     def new_state(self, value: Any, source: Entropy) -> Any:
@@ -639,7 +628,7 @@ def recognition(mechanism: Mechanism, rounds: int, *, people: int = AMONG) -> Br
     of worlds dominates all splits of the reports between the two places, and its power is concave. So recognition
     is at most its power at a false positive rate of x (upper), and x itself if reports cannot be linked (exact).
     """
-    alone = attendance.recognition(rounds, people)
+    alone = turns.recognition(rounds, people)
     if alone.lower == 1 or mechanism.tracking_advantage_upper(rounds) == 0:
         return alone
     reports = dominating_experiment(mechanism.tracking_upper(rounds))
@@ -657,7 +646,7 @@ class InCrowd(NamedTuple):
 
 @lru_cache(maxsize=64)
 def in_crowd(mechanism: Mechanism, people: int, rounds: int | None, delta: float) -> InCrowd:
-    """What an observer learns who sees everybody's reports of these rounds, but not who sent which.
+    """Privacy against an observer who sees everybody's reports of these rounds, but not who sent which.
 
     Of more people than the engine counts, some are left out: they can only hide more.
     """
@@ -697,26 +686,25 @@ def crowd_curve(
     return curve
 
 
-def pack_integers(numbers: list[int], bits: int) -> bytes:
-    """Integers of a fixed width, each in ⌈bits/8⌉ bytes, big-endian."""
-    size = (bits + 7) // 8
-    return b"".join(number.to_bytes(size, "big") for number in numbers)
+def pack_integers(numbers: Sequence[int], widths: Sequence[int]) -> bytes:
+    """Integers of these widths in bits, each in ⌈width/8⌉ bytes, big-endian."""
+    return b"".join(number.to_bytes((width + 7) // 8, "big") for number, width in zip(numbers, widths, strict=True))
 
 
-def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:
+def unpack_integers(data: bytes, widths: Sequence[int]) -> list[int]:
     """The integers that `pack_integers` packed. A wrong length or a surplus bit is an error."""
-    size = (bits + 7) // 8
-    if len(data) != size * count:
-        raise StateError(f"this state should have a payload of {size * count} bytes, it has {len(data)}")
-    numbers = [int.from_bytes(data[i * size : (i + 1) * size], "big") for i in range(count)]
-    if any(number >> bits for number in numbers):
+    ends = [0, *itertools.accumulate((width + 7) // 8 for width in widths)]
+    if len(data) != ends[-1]:
+        raise StateError(f"this state should have a payload of {ends[-1]} bytes, it has {len(data)}")
+    numbers = [int.from_bytes(data[start:end], "big") for start, end in itertools.pairwise(ends)]
+    if any(number >> width for number, width in zip(numbers, widths, strict=True)):
         raise StateError("this state has bits set that its mechanism does not use")
     return numbers
 
 
 def unpack_reports(data: bytes, bits: int, count: int, possible: Callable[[int], bool]) -> list[int]:
     """Stored reports; one that its mechanism cannot have made is an error."""
-    reports = unpack_integers(data, bits, count)
+    reports = unpack_integers(data, [bits] * count)
     if not all(possible(report) for report in reports):
         raise StateError("this state holds a report that its mechanism cannot have made")
     return reports
@@ -735,12 +723,12 @@ _HOMES = {
     "lgrr": "kept_symbol.Lgrr",
     "loloha": "loloha.Loloha",
     "memoized": "stored.Memoized",
-    "one-change": "one_change.OneChange",
+    "one-change": "changing_bit.OneChange",
     "rappor": "rappor.Rappor",
     "rnip": "stored.InnerProduct",
     "stored": "stored.Stored",
     "unary": "kept_bits.Unary",
-    "votes": "votes.Votes",
+    "votes": "changing_bit.Votes",
 }
 _BASES = {
     "count-mean-sketch": "sketches.CountMeanSketch",
@@ -759,6 +747,12 @@ _BASES = {
 """Local mechanisms. Others are built on them."""
 
 _KEY = "mechanism"
+
+
+def repr_by_parameters(mechanism: object) -> str:
+    """A repr with the parameters that the constructor takes."""
+    given = (f"{key}={getattr(mechanism, key)!r}" for key in inspect.signature(type(mechanism)).parameters)
+    return f"{type(mechanism).__name__}({', '.join(given)})"
 
 
 def describe(mechanism: object) -> dict[str, Any]:

@@ -14,13 +14,12 @@ their content, but privacy does not last: by composition, every report spends so
 all that is needed, so campaigns with turns send fresh reports. `LocalWrapper` is the base of all that send them.
 """
 
-import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +37,7 @@ from untrackable.mechanisms.interface import (
     Values,
     everything_revealed,
     pack_integers,
+    repr_by_parameters,
     round_number,
     unpack_integers,
 )
@@ -63,7 +63,9 @@ from untrackable.mechanisms.randomness import (
     log_ratio_upper,
     simulate_subsets,
 )
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.mechanisms.string_levels import Levelled
+from untrackable.mechanisms.views import Views
+from untrackable.theory.accuracy import Accuracy, inner_product_scale, mean_radius
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -82,14 +84,11 @@ class _OneNoisyBit:
     __slots__ = ()
     flip: Chance
     report_bits = 1
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values always have different bits before the noise."""
 
     def possible(self, report: int) -> bool:
         return report in (0, 1)
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values always have different bits before the noise."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""
@@ -132,7 +131,6 @@ class RandomizedResponse(_OneNoisyBit):
         return (1 - lie) / (1 - 2 * lie)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are equal by chance."""
         lie = self.flip.probability
         return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
 
@@ -265,7 +263,7 @@ class MeanAggregator(BitAggregator):
         )
 
     def _spread(self, weights: FloatArray) -> Spread:
-        """That of weights on a line over all values; others cannot be estimated."""
+        """The spread of weights on a line over all values; no other sums can be estimated."""
         line = np.linspace(weights[0], weights[-1], weights.size)
         reach = abs(float(weights[-1] - weights[0]))
         if weights.size != self._values or np.abs(weights - line).max() > _LINE * max(reach, 1e-300):
@@ -288,13 +286,15 @@ class SubsetSelection:
     size: int = 0
     miss: Chance = field(init=False, repr=False)
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Every two values have the same factor."""
     published = "Ye, Barg, Optimal Schemes for Discrete Distribution Estimation (IEEE Trans. Inf. Theory 2018)"
 
     def __post_init__(self) -> None:
         values = checks.integer("values", self.values, low=2, high=LARGEST)
         eps = checks.epsilon("eps", self.eps)
         size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
-        checks.settle(self, values=values, eps=eps, size=size, miss=_miss(values, size, eps))
+        checks.settle(self, values=values, eps=eps, size=size, miss=flip_chance(eps, values, size))
         if self._odds[0] <= self._odds[1]:
             raise ValueError(
                 f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
@@ -330,13 +330,7 @@ class SubsetSelection:
         return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: it must be a set of the right size."""
         return 0 <= report < 1 << self.values and report.bit_count() == self.size
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: every two values have the same factor."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the set contains one of the two values, and 0 if it contains both or neither."""
@@ -372,7 +366,6 @@ class SubsetSelection:
         return (1 - elsewhere) * span
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are the same set by chance."""
         chances = self.miss.opposite().probability, self.miss.probability
         logs = self._log_sets()
         equal = [chance**2 * math.exp(-sets) for chance, sets in zip(chances, logs, strict=True)]
@@ -453,19 +446,13 @@ def _variance(values: int, size: int, eps: float) -> float:
     return elsewhere * (1 - elsewhere) / gap**2
 
 
-def _miss(values: int, size: int, eps: float) -> Chance:
-    """The chance that a set misses the value, (k-d)/(d·e^eps + k-d), rounded up."""
-    with decimal.localcontext(prec=60):
-        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + values - size
-        return Chance(math.ceil((values - size) * Fraction(_WORD) / Fraction(odds)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
     """A report is one bit, which is always 0. There is one value, so nothing about it can be learned: eps is 0."""
 
     values = 1
     report_bits = 1
+    certainty: ClassVar[Certainty] = "exact"
 
     def draw(self, value: int, entropy: Entropy) -> int:
         """0, without any entropy."""
@@ -477,11 +464,6 @@ class Present:
     def possible(self, report: int) -> bool:
         return report == 0
 
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: there is only one value."""
-        return "exact"
-
     def privacy_factor(self) -> Factor:
         return Factor([1.0], [1.0])
 
@@ -489,7 +471,6 @@ class Present:
         return 0.0
 
     def repeat_factor(self) -> Factor:
-        """All reports are equal, sent once or twice."""
         return Factor([1.0], [1.0])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
@@ -509,15 +490,8 @@ class PresentAggregator(Aggregator):
         """Everybody holds the only value."""
         return Estimate(np.ones(1), n, beta, np.zeros(1), span=np.ones(1), radii=lambda beta, count: np.zeros(1))
 
-    def _array(self, reports: list[int]) -> Reports:
-        if any(reports):
-            raise ValueError("a report must be 0")
-        return np.zeros(len(reports), dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if np.any(reports != 0):
-            raise ValueError("a report must be 0")
-        return reports.astype(np.uint64, copy=False)
+    def _outside(self) -> ValueError:
+        return ValueError("a report must be 0")
 
     def _add(self, reports: Reports) -> None:
         self.n += reports.size
@@ -549,16 +523,14 @@ class LocalWrapper(Mechanism):
     def tells_shares(self) -> bool:
         return getattr(self.base, "tells_shares", True)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         return self.base.accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness | None:
         return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
 
     def held_error(self, people: int, *, share: float, round: int = 1) -> float | None:
-        """That of one report of the base by each person, if the base can say."""
+        """The error from one report of the base by each person, if the base can say."""
         return self.base.held_error(people, share) if isinstance(self.base, NoisyInnerProduct) else None
 
     def shift(self, *, round: int = 1) -> float | None:
@@ -572,6 +544,9 @@ class LocalWrapper(Mechanism):
 
     def _words(self) -> int:
         return getattr(self.base, "words", 2)
+
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return local_population(self.base, values, rounds, may_change=self.changes_in_place)
 
 
 def local_base(base: object) -> Local:
@@ -589,6 +564,7 @@ class ReportSettings:
 
     __slots__ = ()
     base: NoisyInnerProduct
+    __repr__ = repr_by_parameters
 
     @property
     def bits(self) -> int:
@@ -625,7 +601,7 @@ class Fresh(LocalWrapper):
 
     @property
     def loss_of_one_report(self) -> float | None:
-        """That of the base, if it can say."""
+        """The loss of one report of the base, if the base can say."""
         return self.base.largest_loss() if isinstance(self.base, BoundedLocal) else None
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
@@ -642,13 +618,12 @@ class Fresh(LocalWrapper):
         return self.base.aggregator(Scope(self, 0, pools=True))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
-        """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
+        """Privacy is the same whether values change or not. Without a last report, everything is revealed."""
         if reports is None:
             return everything_revealed("exact")
         return Experiment([(self.base.privacy_factor(), reports)], certainty=self.base.certainty)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
-        """A new report for every round."""
         if reports is None:
             raise ValueError("reports must be given: fresh reports have no last round")
         return [(self.base, reports)]
@@ -666,7 +641,6 @@ class Fresh(LocalWrapper):
         ]
 
     def new_state(self, value: int, source: Entropy) -> int:
-        """The value itself."""
         return checks.private_integer("value", value, below=self.base.values)
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
@@ -680,13 +654,93 @@ class Fresh(LocalWrapper):
 
     def pack_state(self, state: int) -> bytes:
         """The value, in as few bytes as the values of the base need."""
-        return pack_integers([state], self._value_bits())
+        return pack_integers([state], [self._value_bits()])
 
     def unpack_state(self, payload: bytes) -> int:
-        return unpack_integers(payload, self._value_bits(), 1)[0]
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return local_population(self.base, values, rounds, may_change=True)
+        return unpack_integers(payload, [self._value_bits()])[0]
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)
+
+
+# --- with which probabilities a report counts for a value, where a share is estimated from a count ---------
+#
+# Reports about whole paths of answers count for an answer in one look: a report whose answer is as wide as the path
+# names the true path, or with some probability one that is drawn from all.
+
+
+class CountChances(NamedTuple):
+    """A report counts for a value with probability `there` if its sender holds it, and `elsewhere` if not (exact).
+
+    `span` is 1/(there - elsewhere). A count of n reports is an estimate of span·(count/n - elsewhere). If there is
+    one value only of which the errors are the opposite of another's, the question `is_yes_no`.
+    """
+
+    there: float
+    elsewhere: float
+    span: float
+    is_yes_no: bool
+
+
+def count_chances(mechanism: Mechanism) -> CountChances | None:
+    """The chances for a mechanism whose rounds are alike, and for one level of discovered strings; else None."""
+    if not isinstance(mechanism, LocalWrapper) or not mechanism.independent or not mechanism.rounds_alike:
+        return None
+    return base_chances(mechanism.base)
+
+
+def base_chances(base: Local) -> CountChances | None:
+    """The chances for one report of a local mechanism, if it counts for values in this way."""
+    if isinstance(base, Levelled):
+        return base_chances(base.base)
+    if not isinstance(base, NoisyInnerProduct):
+        return None
+    span = (1 << base.width) * inner_product_scale(base.bits, base.largest_loss(), base.width)
+    return CountChances(base.chances()[0], base.answer_for_another(), span, base.bits == 1)
+
+
+class PathChances(NamedTuple):
+    """The true path is `kept` with probability α; else it is uniform, and has an answer in a look by the `rest`."""
+
+    looks: int
+    kept: float
+    rest: float
+
+    @property
+    def there(self) -> float:
+        """The probability that a report has an answer of its sender in a look."""
+        return self.kept + self.elsewhere
+
+    @property
+    def elsewhere(self) -> float:
+        """The probability that it has an answer that is not the sender's."""
+        return (1 - self.kept) * self.rest
+
+    def noise_of_mean(self, share: float) -> float:
+        """The variance of what a report adds to the mean of all looks, if its sender gives an answer in this share.
+
+        A drawn path has an answer in a look with probability r, so in h looks of B with variance r(1-r)/B. The
+        variance is α(1-α)(h-r)²/α² + (1-α)·r(1-r)/(B·α²) (exact). That is convex in h, so people who always or
+        never give the answer are the noisiest of all with the same mean.
+        """
+        given = self.kept * (1 - self.kept) * (share - self.rest) ** 2
+        drawn = (1 - self.kept) * self.rest * (1 - self.rest) / self.looks
+        return (given + drawn) / self.kept**2
+
+    def spread_of_mean(self) -> Spread:
+        """How far the share of an answer, on average over all looks, may be off (upper)."""
+        span = 1 / self.kept
+        return Spread(max(map(self.noise_of_mean, (0.0, 1.0))), span, span, independent=True)
+
+
+def chances_of(mechanism: Mechanism, looks: int) -> PathChances | None:
+    """The chances for a mechanism that sends reports about paths with this many looks, if it does."""
+    return path_chances(mechanism.base, looks) if isinstance(mechanism, LocalWrapper) else None
+
+
+def path_chances(base: Local, looks: int) -> PathChances | None:
+    """The chances for reports about paths with this many looks; None if answers are not as wide as the path."""
+    if not isinstance(base, Views) or base.whole is None or len(base.views) > 1 or base.width < base.bits:
+        return None
+    truth, lie = base.bases[0].chances()
+    return PathChances(looks, truth - lie, 0.5 ** (base.bits // looks))

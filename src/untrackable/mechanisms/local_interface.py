@@ -70,7 +70,7 @@ class Local(Protocol):
         """One report of one value against another, for the two values that are easiest to tell apart."""
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice (P) against two independent reports of the same value (Q)."""
+        """One report sent twice (P) against two reports of the same value, which are equal by chance (Q)."""
 
     def log_likelihood(self, reports: Reports, value: Any) -> FloatArray:
         """The log probability of every report."""
@@ -114,18 +114,9 @@ class BoundedLocal(Protocol):
         """The largest log ratio of probabilities of one report, over all pairs of values (exact, rounded up)."""
 
 
-@runtime_checkable
-class DifferentlyRepeatedLocal(Protocol):
-    """A local mechanism for which the value decides how well a report that is sent twice is recognised."""
-
-    @property
-    def repeat_certainty(self) -> Certainty:
-        """Upper if `repeat_factor` dominates all values, and none need attain it."""
-
-
 def repeat_certainty(base: Local) -> Certainty:
-    """The certainty of `repeat_factor`: exact, unless the mechanism says otherwise."""
-    return base.repeat_certainty if isinstance(base, DifferentlyRepeatedLocal) else "exact"
+    """The certainty of `repeat_factor`: exact, unless the mechanism says that the value decides about it."""
+    return getattr(base, "repeat_certainty", "exact")
 
 
 @runtime_checkable
@@ -162,6 +153,18 @@ def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
     if not values.dtype.names:
         wide = wide.astype(np.uint64, copy=False)
     return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide
+
+
+def first_equal(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """For each entry of a row, the position of the first equal entry."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    new = np.ones(rows.shape, dtype=np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    start = np.maximum.accumulate(np.where(new, np.arange(rows.shape[1]), 0), axis=1)
+    first = np.empty_like(order)
+    np.put_along_axis(first, order, np.take_along_axis(order, start, axis=1), axis=1)
+    return first
 
 
 LINKED = "its reports can be linked, so a crowd does not hide them"

@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray, Words
@@ -35,9 +35,9 @@ from untrackable.estimation.intervals import (
     WeightCounts,
     independent_bits_spread,
 )
-from untrackable.mechanisms.interface import After, ObservedRounds, pack_integers, round_number, unpack_integers
+from untrackable.mechanisms.interface import After, ObservedRounds, pack_integers, unpack_integers
 from untrackable.mechanisms.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
-from untrackable.mechanisms.local_interface import integer_population
+from untrackable.mechanisms.local_interface import first_equal
 from untrackable.mechanisms.randomness import STEP, Chance, Entropy, below, mixed_words
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
@@ -162,7 +162,8 @@ class Loloha(KeptSymbol):
         symbols = 2 if name == "BiLOLOHA" else best_symbols(eps, eps_report, step)
         if symbols > LARGEST_SYMBOLS:
             raise ValueError(
-                f"eps_report must be so small that at most {LARGEST_SYMBOLS} symbols are best, got {eps_report}"
+                f"eps_report must be smaller: at most {LARGEST_SYMBOLS} symbols are possible, and {symbols:,} are "
+                f"best for {eps_report}"
             )
         keep, tell = steps_for(symbols, eps, eps_report, step)
         return cls(values=values, symbols=symbols, keep=keep, tell=tell, seed_bits=seed_bits)
@@ -174,7 +175,6 @@ class Loloha(KeptSymbol):
 
     @property
     def report_bits(self) -> int:
-        """The symbol, and the seed above it."""
         return self.seed_bits + self.symbol_bits
 
     @property
@@ -199,7 +199,7 @@ class Loloha(KeptSymbol):
         return self._kept.then(self._reported), 1 / self.symbols
 
     def _tried(self) -> SeedCollisions | None:
-        """What all seeds together do to an estimate, if they are few enough to try every one."""
+        """The effect of all seeds on an estimate, if they are few enough to try every one."""
         return _tried_seeds(self) if seeds_can_be_tried(self.values, self.symbols, self.seed_bits) else None
 
     def _collisions(self, beta: float, pairs: int) -> float:
@@ -212,9 +212,7 @@ class Loloha(KeptSymbol):
             return tried.bias
         return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """By the share of reports that count for a value, and how unevenly values may collide.
 
         Where every seed can be tried and they tell the values apart, collisions are corrected for exactly.
@@ -222,7 +220,7 @@ class Loloha(KeptSymbol):
         if (tried := self._tried()) is not None and tried.weights is not None:
             people, worst = checks.integer("people", people, low=1), float(tried.others.max())
             return Accuracy.of(people, beta, span=float(tried.span.max()), variance=worst)
-        error = KeptSymbol.accuracy(self, people, beta=beta / 2)
+        error = KeptSymbol._accuracy(self, people, beta / 2, round, candidates)
         return error._replace(beta=beta, radius=error.radius + self._collisions(beta / 2, self.values))
 
     def _tracked_states(self, values: int) -> int:
@@ -273,11 +271,9 @@ class Loloha(KeptSymbol):
         return symbol_log_likelihood(self._kept, self._reported, symbols, own)
 
     def aggregator(self, round: int = 1) -> "LolohaAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return LolohaAggregator(Scope(self, round_number(round), pools=False), self)
+        return LolohaAggregator(self._one_round(round), self)
 
     def new_state(self, value: int, source: Entropy) -> State:
-        """The seed, the value's symbol, and a noisy symbol for each symbol."""
         value = checks.private_integer("value", value, below=self.values)
         seed = below(1 << self.seed_bits, source)
         # All symbols are drawn at once, so that the state does not reveal which have been used.
@@ -294,21 +290,19 @@ class Loloha(KeptSymbol):
         seed, _, kept = state
         return seed, self.hashed(seed, checks.private_integer("value", value, below=self.values)), kept
 
+    @property
+    def _widths(self) -> list[int]:
+        return [self.seed_bits, *[self.symbol_bits] * (self.symbols + 1)]
+
     def pack_state(self, state: State) -> bytes:
-        """The seed, the value's symbol and the kept symbols, one after the other."""
         seed, symbol, kept = state
-        return pack_integers([seed], self.seed_bits) + pack_integers([symbol, *kept], self.symbol_bits)
+        return pack_integers([seed, symbol, *kept], self._widths)
 
     def unpack_state(self, payload: bytes) -> State:
-        size = (self.seed_bits + 7) // 8
-        (seed,) = unpack_integers(payload[:size], self.seed_bits, 1)
-        symbol, *kept = unpack_integers(payload[size:], self.symbol_bits, self.symbols + 1)
+        seed, symbol, *kept = unpack_integers(payload, self._widths)
         if max(symbol, *kept) >= self.symbols:
             raise StateError("this state has a symbol that its mechanism does not have")
         return seed, symbol, tuple(kept)
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.values, rounds, may_change=True)
 
     def _words(self) -> int:
         return 8
@@ -320,7 +314,7 @@ class Loloha(KeptSymbol):
         symbols = self._hashes(seeds, held[:, None] if held.ndim == 1 else held)
         kept = self._simulate_noisy(symbols, self.keep_lie, rng)
         if held.ndim > 1:
-            kept = np.take_along_axis(kept, _first_of_its_kind(symbols), axis=1)
+            kept = np.take_along_axis(kept, first_equal(symbols), axis=1)
         reported = self._simulate_noisy(np.broadcast_to(kept, (people, count)), self.tell_lie, rng)
         return seeds << np.uint64(self.symbol_bits) | reported
 
@@ -381,18 +375,6 @@ def _tried_seeds(mechanism: Loloha) -> SeedCollisions:
 
 def _keys(seeds: Words) -> Words:
     return mixed_words((seeds + np.uint64(1)) * np.uint64(STEP))
-
-
-def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:
-    """For each entry of a row, the position of the first equal entry."""
-    order = np.argsort(symbols, axis=1, kind="stable")
-    ordered = np.take_along_axis(symbols, order, axis=1)
-    new = np.ones(symbols.shape, dtype=np.bool_)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    start = np.maximum.accumulate(np.where(new, np.arange(symbols.shape[1]), 0), axis=1)
-    first = np.empty_like(order)
-    np.put_along_axis(first, order, np.take_along_axis(order, start, axis=1), axis=1)
-    return first
 
 
 def seeds_can_be_tried(values: int, symbols: int, seed_bits: int) -> bool:

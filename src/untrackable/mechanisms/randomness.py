@@ -1,4 +1,4 @@
-"""Where mechanisms get their randomness. Otherwise a mechanism is a deterministic function of these bytes.
+"""The randomness of mechanisms. Otherwise a mechanism is a deterministic function of these bytes.
 
 The byte-level rules below are part of the client format: golden vectors pin them down, and a client in another
 language follows them bit for bit. All integers are big-endian. Probabilities are integers over 2^64, rounded toward
@@ -137,6 +137,13 @@ class Chance:
         return words < np.uint64(self.threshold)
 
 
+def random_words(rng: "np.random.Generator", count: int) -> "NDArray[np.uint64]":
+    """Independent uniform words for a simulation."""
+    import numpy as np
+
+    return rng.integers(0, _WHOLE - 1, size=count, dtype=np.uint64, endpoint=True)
+
+
 def coin(chance: Chance) -> "Coin":
     """The event as a coin. Its complement and its bias are computed from the integers, so no digits cancel."""
     from untrackable.theory.kept_bit import Coin
@@ -165,11 +172,14 @@ def _log_ratio(one: int, other: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def flip_chance(eps: float, symbols: int = 2) -> Chance:
-    """Probability (g-1)/(e^eps + g-1) of lying in randomised response over g symbols, rounded up."""
+def flip_chance(eps: float, symbols: int = 2, size: int = 1) -> Chance:
+    """Probability (g-d)/(d·e^eps + g-d) of lying in randomised response over g symbols, rounded up.
+
+    A report names one symbol, or a set of d of them (subset selection).
+    """
     with decimal.localcontext(prec=60):
-        odds = decimal.Decimal(min(eps, 100.0)).exp() + symbols - 1
-        return Chance(math.ceil((symbols - 1) * Fraction(_WHOLE) / Fraction(odds)))
+        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + symbols - size
+        return Chance(math.ceil((symbols - size) * Fraction(_WHOLE) / Fraction(odds)))
 
 
 def flip_eps(flip: Chance, symbols: int = 2) -> float:

@@ -1,6 +1,7 @@
 """RAPPOR (Erlingsson, Pihur, Korolova 2014): a client keeps a noisy Bloom filter and adds noise to every report.
 
-The kept filter is memoization, "permanent randomised response"; the noise of a report is the instantaneous one.
+It was the first deployment of local differential privacy. The kept filter is memoization, "permanent randomised
+response"; the noise of a report is the instantaneous one.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from untrackable.errors import NotEstimable, StateError
 from untrackable.estimation.aggregators import Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread
-from untrackable.mechanisms.interface import ObservedRounds, Pair, round_number, worst
+from untrackable.mechanisms.interface import ObservedRounds, Pair, worst
 from untrackable.mechanisms.kept_bits import Moved, Permanent, PositionCounts, ordered, unpacked
 from untrackable.mechanisms.randomness import Chance, Entropy, below, chance_toward
 from untrackable.theory.accuracy import Accuracy
@@ -91,7 +92,6 @@ class Rappor(Permanent):
 
     @property
     def positions(self) -> int:
-        """One position per bit of the Bloom filter."""
         return self.bloom_bits
 
     @property
@@ -101,7 +101,6 @@ class Rappor(Permanent):
 
     @property
     def clear_bits(self) -> int:
-        """Width of the cohort number."""
         return (self.cohorts - 1).bit_length()
 
     def _clear(self, source: Entropy) -> int:
@@ -117,7 +116,6 @@ class Rappor(Permanent):
         return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
 
     def unpack_state(self, payload: bytes) -> int:
-        """The state's integer. A cohort that does not exist is an error."""
         state = Permanent.unpack_state(self, payload)
         if state >> self.positions >= self.cohorts:
             raise StateError("this state has a cohort that its mechanism does not have")
@@ -141,12 +139,9 @@ class Rappor(Permanent):
         return (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return RapporAggregator(Scope(self, round_number(round), pools=False), self)
+        return RapporAggregator(self._one_round(round), self)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The accuracy of the candidate with the largest error. By default the candidates are sixteen numbers.
 
         The standard error is exact if all candidates are equally frequent.

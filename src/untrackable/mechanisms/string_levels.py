@@ -5,7 +5,7 @@ Each part is a level, with sums of the base mechanism of its own: heavy hitters 
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,6 @@ from untrackable import checks
 from untrackable.errors import SumsError
 from untrackable.estimation.aggregators import (
     LARGEST_DENSE_BITS,
-    Aggregator,
     InnerProductAggregator,
     Reports,
     Scope,
@@ -24,7 +23,7 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import UnknownSpread
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import integer_population
-from untrackable.mechanisms.views import LevelLayout, ViewReports
+from untrackable.mechanisms.views import LayoutSums, LevelLayout, ViewReports
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import CrowdClasses
 
@@ -40,45 +39,29 @@ class Levelled(ViewReports):
     """A value has several parts. Each report draws one of the `levels` parts at random and is about that part.
 
     A value is an integer of levels·bits bits, with the part of level 0 lowest. The parts are views of it that have
-    no bit in common, all of one size, so each level has sums of its own.
+    no bit in common, all of one size and equally likely, so each level has sums of its own.
     """
 
     base: NoisyInnerProduct
     levels: int
+    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
+    weights: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    layout: LevelLayout = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, NoisyInnerProduct):
             raise TypeError(f"base must be a NoisyInnerProduct, not {type(self.base).__name__}")
         checks.integer("bits of the base", self.base.bits, low=1, high=LARGEST_DENSE_BITS)
-        checks.settle(self, levels=checks.integer("levels", self.levels, low=1, high=MOST_LEVELS))
+        levels = checks.integer("levels", self.levels, low=1, high=MOST_LEVELS)
+        checks.settle(self, levels=levels, bases=(self.base,) * levels, weights=(1,) * levels)
+        checks.settle(self, ends=tuple(range(1, levels + 1)), layout=LevelLayout(self.base.report_bits, levels))
 
     @property
     def values(self) -> int:
-        """The number of values, 2^(levels·bits)."""
         return 1 << (self.levels * self.base.bits)
 
-    @property
-    def bases(self) -> tuple[NoisyInnerProduct, ...]:
-        """The same base for every level."""
-        return (self.base,) * self.levels
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """All levels are equally likely."""
-        return (1,) * self.levels
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """1, 2, … levels."""
-        return range(1, self.levels + 1)
-
-    @property
-    def layout(self) -> LevelLayout:
-        """The level is above the report of the base."""
-        return LevelLayout(self.base.report_bits, self.levels)
-
     def part(self, value: int, level: int) -> int:
-        """The part of a value at a level."""
         return value >> self.base.bits * level & (self.base.values - 1)
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
@@ -101,11 +84,11 @@ class Levelled(ViewReports):
         return self.layout.joined(levels, self.base.simulate(parts, rng))
 
     def crowd_classes(self) -> CrowdClasses:
-        """Those of the base, for values that differ in every part."""
+        """The classes of the base, for values that differ in every part."""
         return self.base.crowd_classes()
 
     def largest_weight(self) -> float:
-        """That of the base, among the reports that are about the same part."""
+        """The weight in the base, among the reports that are about the same part."""
         return self.base.largest_weight()
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
@@ -116,14 +99,12 @@ class Levelled(ViewReports):
         return LevelAggregator(scope, self.base, self.levels)
 
 
-class LevelAggregator(Aggregator):
+class LevelAggregator(LayoutSums):
     """One aggregate of the base for each level; `parts[i].n` is the number of reports about level i."""
 
     def __init__(self, scope: Scope, base: NoisyInnerProduct, levels: int) -> None:
-        super().__init__(scope)
+        super().__init__(scope, LevelLayout(base.report_bits, levels))
         self._base = base
-        self._layout = LevelLayout(base.report_bits, levels)
-        self._axes = 2 if self._layout.bytes else 1
         self.parts: list[InnerProductAggregator] = self._empty()
         self.part_bits = base.bits
 
@@ -136,7 +117,6 @@ class LevelAggregator(Aggregator):
 
     @property
     def why_candidates(self) -> str:
-        """Why candidates are needed: all parts together, there are too many values."""
         return (
             f"there are 2^{self.part_bits * self.levels} values, too many to estimate; "
             "`untrackable discover` finds frequent strings"
@@ -179,18 +159,12 @@ class LevelAggregator(Aggregator):
         parts = (self._base.aggregator(self.scope) for _ in range(self._layout.levels))
         return [part for part in parts if isinstance(part, InnerProductAggregator)]
 
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._range())
-
-    def _checked(self, reports: Reports) -> Reports:
-        return self._layout.rows(reports)
-
     def _add(self, reports: Reports) -> None:
         """Add reports level by level. If one of them is not valid, all sums are restored."""
         levels, rest = self._layout.split(reports)
         present = np.flatnonzero(np.bincount(np.minimum(levels, len(self.parts)).astype(np.int64)))
         if present.size and present[-1] == len(self.parts):
-            raise ValueError(self._range())
+            raise self._outside()
         before = {level: copy.deepcopy(self.parts[level]) for level in present[:-1].tolist()}
         try:
             for level in present.tolist():
@@ -198,7 +172,7 @@ class LevelAggregator(Aggregator):
         except ValueError:
             for level, part in before.items():
                 self.parts[level] = part
-            raise ValueError(self._range()) from None
+            raise self._outside() from None
         self.n += levels.size
 
     def _merge(self, other: Self) -> None:
@@ -242,5 +216,7 @@ class LevelAggregator(Aggregator):
         for mine, theirs in zip(self.parts, saved, strict=True):
             mine.merge(theirs)
 
-    def _range(self) -> str:
-        return f"a report must be about one of {len(self.parts)} levels, and the base must be able to make it"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must be about one of {len(self.parts)} levels, and the base must be able to make it"
+        )

@@ -1,25 +1,27 @@
 """Views of a value: each report is about some bits of it only, drawn for every report, and only these are paid for.
 
-It is a frequency oracle with subsampling of questions: the view is drawn, and the report is a noisy inner product
-of the bits that the view shows. `view_tables` says how well the tables of all views are known by such reports.
+It is a frequency oracle with subsampling of questions, under local differential privacy: the view is drawn, and
+the report is a noisy inner product of the bits that the view shows. `view_tables` says how well the tables of all
+views are known by such reports.
 """
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import Aggregator, Reports, Scope
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_reports, wide_rows
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread
 from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
@@ -77,14 +79,11 @@ class LevelLayout:
         """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
 
-    def array(self, reports: list[int], refusal: str) -> Reports:
+    def array(self, reports: list[int], refusal: ValueError) -> Reports:
         """Reports that clients send, as an array; those that are too large or negative are refused."""
         if any(not 0 <= report < 1 << self.report_bits for report in reports):
-            raise ValueError(refusal)
-        if not self.bytes:
-            return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self.bytes, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.bytes)
+            raise refusal
+        return wide_reports(reports, self.bytes) if self.bytes else np.array(reports, dtype=np.uint64)
 
     def rows(self, reports: Reports) -> Reports:
         """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
@@ -92,11 +91,7 @@ class LevelLayout:
             # A negative number becomes a word that is too large.
             kind = np.int64 if reports.dtype.kind == "i" else np.uint64
             return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (self.bytes,):
-            raise ValueError(
-                f"reports must be arrays of {self.bytes} bytes each, got {reports.dtype} {reports.shape}"
-            )
-        return reports.reshape(-1, self.bytes)
+        return wide_rows(reports, self.bytes)
 
     def joined(self, levels: Words, rest: Reports) -> Reports:
         """These reports with these levels above them."""
@@ -138,7 +133,7 @@ class LevelLayout:
         return levels, rest
 
 
-class ViewReports:
+class ViewReports(ABC):
     """The common part of mechanisms whose report is about one view of the value, drawn for every report.
 
     A report is the number of the view, above the report of that view's base. The view says nothing about the
@@ -148,37 +143,28 @@ class ViewReports:
 
     __slots__ = ()
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values differ in every view, and every base has the same factor for all its values."""
+    bases: tuple[NoisyInnerProduct, ...]
+    """The noisy inner product of each view."""
+    weights: tuple[int, ...]
+    """The whole numbers that the probabilities of the views are proportional to."""
+    ends: tuple[int, ...]
+    """The sums of the first 1, 2, … weights."""
+    layout: LevelLayout
+    """The layout of a report: the view is above the longest report of a base."""
+
     @property
+    @abstractmethod
     def values(self) -> int:
-        raise NotImplementedError
+        """The number of possible values."""
 
-    @property
-    def bases(self) -> tuple[NoisyInnerProduct, ...]:
-        """The noisy inner product of each view."""
-        raise NotImplementedError
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """The whole numbers that the probabilities of the views are proportional to."""
-        raise NotImplementedError
-
+    @abstractmethod
     def part(self, value: int, view: int) -> int:
-        """What a view shows of a value."""
-        raise NotImplementedError
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """The sums of the first 1, 2, … weights."""
-        raise NotImplementedError
-
-    @property
-    def layout(self) -> LevelLayout:
-        """The layout of a report: the view is above the longest report of a base."""
-        raise NotImplementedError
+        """The part of a value that a view shows."""
 
     @property
     def report_bits(self) -> int:
-        """Width of the longest report of a base, and of the view."""
         return self.layout.report_bits
 
     @property
@@ -197,14 +183,8 @@ class ViewReports:
         return view << self.layout.base_bits | self.bases[view].draw(self.part(value, view), entropy)
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: the view must exist, and the rest must be a report of its base."""
         view, rest = divmod(report, 1 << self.layout.base_bits)
         return 0 <= view < len(self.bases) and self.bases[view].possible(rest)
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values differ in every view, and every base has the same factor for all its values."""
-        return "exact"
 
     def _grouped(self) -> Iterator[tuple[NoisyInnerProduct, Fraction, int]]:
         """Each base with the probability of its view, and how many views have both."""
@@ -218,7 +198,7 @@ class ViewReports:
         )
 
     def differing(self) -> float:
-        """The same, rounded."""
+        """The probability as a float."""
         return float(self.differing_exact())
 
     def privacy_factor(self) -> Factor:
@@ -240,7 +220,6 @@ class ViewReports:
         return max(base.largest_loss() for base in self.bases)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports have the same view and base report by chance."""
         p: list[float] = []
         q: list[float] = []
         losses: list[float] = []
@@ -341,7 +320,6 @@ class Views(ViewReports):
         return next((i for i, view in enumerate(self.views) if len(view) == self.bits), None)
 
     def part(self, value: int, view: int) -> int:
-        """The bits that a view shows, as one number."""
         return sum((value >> position & 1) << i for i, position in enumerate(self.views[view]))
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
@@ -569,7 +547,22 @@ class ViewRows(NamedTuple):
     rows: NDArray[np.uint64]
 
 
-class ViewAggregator(Aggregator):
+class LayoutSums(Aggregator):
+    """Sums of reports that are integers, or bytes, in the layout of a level and a report of a base."""
+
+    def __init__(self, scope: Scope, layout: LevelLayout) -> None:
+        super().__init__(scope)
+        self._layout = layout
+        self._axes = 2 if layout.bytes else 1
+
+    def _array(self, reports: list[int]) -> Reports:
+        return self._layout.array(reports, self._outside())
+
+    def _checked(self, reports: Reports) -> Reports:
+        return self._layout.rows(reports)
+
+
+class ViewAggregator(LayoutSums):
     """For every view and every vector of its bits, the sum of the signs of the answers about it.
 
     `sums` has the entries of one view after those of another. The estimate of a table pools all views that show the
@@ -579,10 +572,8 @@ class ViewAggregator(Aggregator):
     _sums = ("sums",)
 
     def __init__(self, scope: Scope, mechanism: "Views | Divided") -> None:
-        super().__init__(scope)
+        super().__init__(scope, mechanism.layout)
         self._mechanism = mechanism
-        self._layout = mechanism.layout
-        self._axes = 2 if self._layout.bytes else 1
         self._sizes = np.array([base.values for base in mechanism.bases], dtype=np.int64)
         ends = np.cumsum(self._sizes)
         self._starts = ends - self._sizes
@@ -619,22 +610,16 @@ class ViewAggregator(Aggregator):
             )
         return self.table(whole, beta)
 
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._range())
-
-    def _checked(self, reports: Reports) -> Reports:
-        return self._layout.rows(reports)
-
     def _possible(self, reports: Reports) -> None:
         if self._mechanism.width > 1:
             self._by_view(reports)
         elif not possible_view_reports(*self._narrow(reports)):
-            raise ValueError(self._range())
+            raise self._outside()
 
     def _add(self, reports: Reports) -> None:
         if self._mechanism.width == 1:
             if not add_view_signs(self.sums, *self._narrow(reports)):
-                raise ValueError(self._range())
+                raise self._outside()
         else:
             self._add_rows(self._by_view(reports))
         self.n += reports.shape[0]
@@ -651,7 +636,7 @@ class ViewAggregator(Aggregator):
         """The reports about each view, after checks."""
         views, rest = self._layout.split(reports)
         if views.size and int(views.max()) >= self._sizes.size:
-            raise ValueError(self._range())
+            raise self._outside()
         order = np.argsort(views.astype(np.uint16), kind="stable")
         ends = np.cumsum(np.bincount(views.astype(np.int64), minlength=self._sizes.size))
         by_view = []
@@ -660,7 +645,7 @@ class ViewAggregator(Aggregator):
                 continue
             own, fitting = own_reports(rest[order[start:stop]], self._mechanism.bases[view])
             if not fitting.all():
-                raise ValueError(self._range())
+                raise self._outside()
             by_view.append(self._rows_of(view, own))
         return by_view
 
@@ -670,11 +655,13 @@ class ViewAggregator(Aggregator):
         rows = inner_product.rows_of(own, base.bits, base.width)
         vectors, _ = inner_product.columns_of(rows, base.bits, base.width)
         if not inner_product.all_independent(vectors, base.width):
-            raise ValueError(self._range())
+            raise self._outside()
         return ViewRows(view, rows)
 
-    def _range(self) -> str:
-        return f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+        )
 
 
 def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> Estimate:

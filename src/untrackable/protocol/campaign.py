@@ -305,15 +305,11 @@ class Campaign:
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
         return {
-            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
+            **_common_json(self),
             **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),
-            "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
-            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
-            "mechanism": self.mechanism.to_json(),
             "question": self.question,
             "round_seconds": self.round_seconds,
-            "rounds": self.rounds,
             "version": _VERSION,
         }
 
@@ -327,17 +323,13 @@ class Campaign:
         optional = ("turns", "gateway")
         names = [name for name in Campaign.__slots__ if name not in optional]
         document = read_document("campaign", data, names, optional)
-        turns = document.get("turns")
         try:
             campaign = Campaign(
-                question=document["question"],
                 encoding=encoding_from_json(document["encoding"]),
-                mechanism=mechanism_from_json(document["mechanism"]),
+                **_common_fields(document),
+                question=document["question"],
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
-                rounds=document["rounds"],
-                guarantee=Guarantee.from_json(document["guarantee"], turns="turns" in document),
-                turns=turns_from_json(turns, document["rounds"]) if "turns" in document else None,
                 gateway=Gateway.from_json(document["gateway"]) if "gateway" in document else None,
             )
         except RecursionError:
@@ -374,33 +366,23 @@ class CampaignDraft:
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
-        return {
-            "encoding": None if self.encoding is None else self.encoding.to_json(),
-            "mechanism": self.mechanism.to_json(),
-            "rounds": self.rounds,
-            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
-            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
-        }
+        return _common_json(self)
 
     @staticmethod
     def from_json(document: object) -> "CampaignDraft":
         """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
         names = (name for name in CampaignDraft.__slots__ if name != "turns")
         fields = _fields("a campaign draft must be a JSON object: it", document, names, "turns")
-        encoding, turns = fields["encoding"], fields.get("turns")
+        encoding = fields["encoding"]
         try:
             return CampaignDraft(
-                encoding=None if encoding is None else encoding_from_json(encoding),
-                mechanism=mechanism_from_json(fields["mechanism"]),
-                rounds=fields["rounds"],
-                guarantee=Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
-                turns=turns_from_json(turns, fields["rounds"]) if "turns" in fields else None,
+                encoding=None if encoding is None else encoding_from_json(encoding), **_common_fields(fields)
             )
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
 
     def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
-        """The same draft for other answers, in as many looks."""
+        """This draft for other answers, with the same number of looks."""
         path = self.encoding
         looked = Path(of=encoding, looks=path.looks) if isinstance(path, Path) else encoding
         return dataclasses.replace(self, encoding=looked)
@@ -460,6 +442,27 @@ class Directory:
                 "the directory is not canonical: it must be written exactly as `to_bytes` writes it"
             )
         return directory
+
+
+def _common_json(campaign: Campaign | CampaignDraft) -> dict[str, Any]:
+    """The fields that a campaign and its draft have in common, as JSON."""
+    return {
+        "encoding": None if campaign.encoding is None else campaign.encoding.to_json(),
+        "mechanism": campaign.mechanism.to_json(),
+        "rounds": campaign.rounds,
+        "guarantee": campaign.guarantee.to_json(turns=campaign.turns is not None),
+        **({} if campaign.turns is None else {"turns": turns_to_json(campaign.turns)}),
+    }
+
+
+def _common_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """These fields from JSON, but for the encoding."""
+    return {
+        "mechanism": mechanism_from_json(fields["mechanism"]),
+        "rounds": fields["rounds"],
+        "guarantee": Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
+        "turns": turns_from_json(fields["turns"], fields["rounds"]) if "turns" in fields else None,
+    }
 
 
 def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, guarantee: Guarantee) -> None:
