@@ -565,3 +565,35 @@ def test_sending_ends_within_its_time(what: str, tmp_path: Path, monkeypatch: py
 def test_a_time_that_is_none(timeout: Any, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError), match="timeout"):
         Member(turns_campaign(), tmp_path / "c").send(REFUSED, timeout=timeout)
+
+
+IN_A_HOME = """
+import sys
+from untrackable import take_part
+sys.frozen = True  # It is done here, so that the outcome is seen.
+print(take_part(open(sys.argv[1], "rb").read(), "http://127.0.0.1:9", 2, folder=sys.argv[2] + "/a/c"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("cat /dev/zero > {home}/filling 2>/dev/null", "failed: No space left on device"),
+        ("mount -o remount,ro {home}", "failed: the folder cannot be written, so nothing can be kept"),
+    ],
+    ids=["full", "read-only"],
+)
+def test_a_home_that_is_really_full_or_read_only(how: str, said: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "document").write_bytes(turns_campaign(first_round=int(time.time()) + HOUR).to_bytes())
+    mounted = f"mount -t tmpfs -o size=64k none {home}"
+    trial = ["unshare", "-m", "sh", "-c"]
+    with contextlib.suppress(FileNotFoundError):
+        if subprocess.run([*trial, mounted], capture_output=True, check=False).returncode == 0:  # noqa: S603
+            script = f'{mounted}; {how.format(home=home)}; exec "$0" "$@"'
+            command = [*trial, script, sys.executable, "-c", IN_A_HOME, str(tmp_path / "document"), str(home)]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+            assert (run.stdout.strip(), run.stderr) == (said, "")
+            return
+    pytest.skip("file systems cannot be mounted here")
