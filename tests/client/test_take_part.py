@@ -534,7 +534,7 @@ def test_answers_of_looks_are_noted_from_the_last_look_before_the_round(tmp_path
 def test_sending_ends_within_its_time(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of these would go on for a very long time."""
     monkeypatch.setattr(sending, "TIMEOUT", 1e6)
-    monkeypatch.setattr("untrackable.client.client.PATIENCE", 1e6)
+    monkeypatch.setattr("untrackable.client.folder.PATIENCE", 1e6)
     _, person = due_now(tmp_path)
     server, held = REFUSED, contextlib.nullcontext() if what != "a frozen process" else person.folder.locked()
     with socket.socket() as deaf, contextlib.ExitStack() as waiting:

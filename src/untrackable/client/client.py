@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from untrackable import checks
 from untrackable.accounting.check import client_problems
 from untrackable.client import quiet, sender, sending
-from untrackable.client.folder import PATIENCE, SENDING, Folder
+from untrackable.client.folder import SENDING, Folder
 from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.preview import Preview, example
@@ -117,7 +117,18 @@ class Member:
             return Outcome.OFF
         if self.idle() and not at_once:
             return Outcome.NOTHING
-        until, self.folder.patience = time.monotonic() + timeout, min(timeout, PATIENCE)
+        with self.folder.patient(timeout):
+            return self._sent_within(timeout, address, post, look, sleep)
+
+    def _sent_within(
+        self,
+        timeout: float,
+        address: Address,
+        post: sending.Post | None,
+        look: sending.Look | None,
+        sleep: Callable[[float], None],
+    ) -> Outcome:
+        until = time.monotonic() + timeout
         posted = functools.partial(sending.post, until=until) if post is None else post
         if (gateway := self.campaign.gateway) is not None:
             with self.opened(self._clock()) as (ledger, _):

@@ -98,6 +98,15 @@ class Folder:
             os.close(descriptor)
 
     @contextlib.contextmanager
+    def patient(self, seconds: float) -> Iterator[None]:
+        """Wait no longer than this for another process."""
+        before, self.patience = self.patience, min(seconds, self.patience)
+        try:
+            yield
+        finally:
+            self.patience = before
+
+    @contextlib.contextmanager
     def locked(self, patience: float | None = None) -> Iterator[None]:
         """Hold the folder's lock."""
         with self.held("lock", patience) as self._lock:
