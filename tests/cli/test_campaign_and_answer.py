@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.commands import run
+from tests.cli.commands import output, run
 from tests.own_sleep import replace_sleep
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import strict_json
@@ -902,3 +902,26 @@ def test_answering_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
     wrong = run("policy", "set", "--no-relay", "--relay", relay, "--folder", folder)
     assert "not both" in wrong.output
     assert "relay must be https" in run("policy", "set", "--relay", "http://x.example", "--folder", folder).output
+
+
+def test_a_preview_changes_nothing(once: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shown = json.loads(output("preview", once, "--folder", home, "--json", given="Safari\n"))
+    assert shown["bytes"] == len(shown["example"]) // 2
+    assert (shown["accepted"], shown["joined"]) == (True, False)
+    assert not home.exists()
+    said = output("preview", once, "--folder", home, given="Safari\n")
+    assert "An example of a report about your answer" in said
+    assert "of your budget is left" in said
+    assert output("preview", once, "--folder", home, given="", code=1).startswith("Error: standard input is empty")
+
+
+@pytest.mark.parametrize("name", ["CI", "DO_NOT_TRACK"])
+def test_switched_off_nothing_is_stored_or_sent(name: str, once: Path, tmp_path: Path) -> None:
+    home, pin = tmp_path / "home", Campaign.from_bytes(once.read_bytes()).id
+    switched = {name: "1"}
+    done = run("answer", once, "--pin", pin, "--folder", home, given="Safari\n", **switched)
+    assert (done.exit_code, "switched off" in done.output) == (0, True)
+    done = run("send", "http://127.0.0.1:9", "--folder", home, **switched)
+    assert (done.exit_code, "switched off" in done.output) == (0, True)
+    assert not home.exists()

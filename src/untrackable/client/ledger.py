@@ -269,8 +269,8 @@ def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """The ledger of a folder; an empty one if there is no folder yet, which is not made."""
-    if not folder.exists():
+    """The ledger of a folder; an empty one if no client has used it yet. Nothing is made."""
+    if not any((folder / name).exists() for name in ("lock", NAME)):
         return Ledger()
     opened = Folder(folder)
     with opened.locked():
