@@ -147,13 +147,22 @@ class Member:
         outcome, tried = sending.deliver(
             self._attempt, address, post=posted, look=looked, clock=self._clock, sleep=sleep, window=timeout
         )
-        if self.campaign.relay is not None and outcome is Outcome.GIVEN_UP:
-            outcome = Outcome.LATER
-        if outcome is Outcome.LATER and self._in_crowd:
-            outcome = Outcome.GIVEN_UP
+        if outcome in (Outcome.GIVEN_UP, Outcome.LATER):
+            outcome = self._undelivered(outcome, tried)
         if tried is not None and outcome is not Outcome.LATER:
             self._sent(tried)
         return outcome
+
+    def _undelivered(self, outcome: Outcome, tried: bytes | None) -> Outcome:
+        """The outcome for a report that was not delivered: with a relay that holds, it may still be due."""
+        if self.campaign.gateway is None:
+            return outcome
+        if self.campaign.relay is None:
+            return Outcome.GIVEN_UP  # The round is lost, because the report did not get through at its moment.
+        now = self._clock()
+        with self.opened(now) as (_, held):
+            due = held is not None and held.prepared == (self.campaign.round_at(now), tried)
+        return Outcome.LATER if due else Outcome.GIVEN_UP
 
     def send_later(self, server: str, *, timeout: float = 2.0) -> Outcome:
         """Hand this round's report to a process of its own if it is due, and return at once.

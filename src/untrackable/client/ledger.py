@@ -104,7 +104,7 @@ class Ledger:
         return self._with(Account(campaign.to_bytes(), life, first, first - 1, first - 1))
 
     def marked(self, campaign: str, round: int, *, tried: bool) -> "Ledger":
-        """The ledger with all rounds up to this one counted as answered, and as tried."""
+        """The ledger with all rounds up to this one counted as answered and, if they are `tried`, as tried."""
         account = self.accounts[campaign]
         last_tried = max(account.tried, round) if tried else account.tried
         return self._with(replace(account, through=max(account.through, round), tried=last_tried))
