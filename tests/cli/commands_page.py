@@ -111,11 +111,11 @@ def commands_page() -> str:
     for job, modules in JOBS.items():
         names = " ".join(modules.values()).split()
         rows = [
-            f"| `untrackable {name}` | {first_line(command)} |"
+            f"- `untrackable {name}`: {first_line(command)}"
             for name, command in known.items()
             if name.split()[0] in names
         ]
-        parts.append("\n".join((f"## {job}", "", "| command | what it does |", "|---|---|", *rows, "")))
+        parts.append("\n".join((f"## {job}", "", *rows, "")))
     return "\n".join((*parts, _CONCLUSION))
 
 
