@@ -114,6 +114,17 @@ def test_a_lock_that_nobody_touches_is_free(rival: Rivals, folder: Path, content
     assert list(folder.iterdir()) == []
 
 
+def test_a_lock_that_cannot_be_read(rival: Rivals, folder: Path) -> None:
+    """The error is told, and what is in the lock's place stays."""
+    one = rival()
+    (folder / "lock").mkdir()
+    assert "cannot be used (EISDIR), so nothing is answered" in one.does("add", 1)["refused"]
+    (folder / "lock").rmdir()
+    (folder / "lock").symlink_to("nowhere")
+    assert "another process uses the folder" in one.does("take", 200)["refused"]
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+
+
 def test_a_stopped_process_cannot_write_when_it_goes_on(rival: Rivals) -> None:
     """Its lock is taken from it, and what it has read is of yesterday."""
     one, other = rival(), rival()
