@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.browser.built import script
+from tests.node.programs import PATIENCE
 
 pytestmark = [pytest.mark.xdist_group("node"), pytest.mark.slow]
 
@@ -35,9 +37,14 @@ class Rival:
         self.process.stdin.flush()
 
     def answer(self) -> Any:
-        """The answer to the command before."""
+        """The answer to the command before. A process that gives none for minutes is killed."""
         assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
+        limit = threading.Timer(PATIENCE, self.process.kill)
+        limit.start()
+        try:
+            return json.loads(self.process.stdout.readline())
+        finally:
+            limit.cancel()
 
     def does(self, *command: Any) -> Any:
         """The answer to a command."""
