@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 import signal
 import sys
 import types
@@ -36,6 +37,7 @@ def pretend() -> None:
         sys.modules[name] = None  # type: ignore[assignment]
     for name in _NAMES:
         delattr(os, name)
+    vars(shutil)["_use_fd_functions"] = False  # as on Windows
     delattr(signal, "pthread_sigmask")
 
 

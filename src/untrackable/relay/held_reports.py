@@ -66,7 +66,11 @@ class HeldReports:
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-            self._prepare(path)
+            try:
+                self._prepare(path)
+            except BaseException:
+                self._database.close()
+                raise
         except OSError as error:
             raise StoreError(f"cannot open {path}: {error.strerror}") from None
         except sqlite3.Error as error:
