@@ -17,7 +17,7 @@ _NAMES = ("O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY", "geteuid", "fchmod", "posix
 def pretend() -> None:
     """From now on, Python has no modules of Unix systems, and a msvcrt that locks a byte far behind the end."""
     import fcntl
-    import subprocess  # noqa: F401 - the standard library believes in this msvcrt, too, and would miss more
+    import subprocess  # The standard library believes in this msvcrt, too, and would miss more.
 
     lock = fcntl.flock
     how = fcntl.LOCK_EX | fcntl.LOCK_NB
@@ -37,7 +37,8 @@ def pretend() -> None:
         sys.modules[name] = None  # type: ignore[assignment]
     for name in _NAMES:
         delattr(os, name)
-    vars(shutil)["_use_fd_functions"] = False  # as on Windows
+    # The standard library looked for these when it was loaded.
+    vars(shutil)["_use_fd_functions"] = vars(subprocess)["_USE_POSIX_SPAWN"] = False
     delattr(signal, "pthread_sigmask")
 
 
