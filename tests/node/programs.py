@@ -16,8 +16,9 @@ PATIENCE = 120.0
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a person, for whom no machine decides."""
-    return {name: value for name, value in os.environ.items() if name not in ("CI", "DO_NOT_TRACK")} | more
+    """The environment of a person, for whom no machine decides. Node.js 18 tries one address of localhost only."""
+    own = {name: value for name, value in os.environ.items() if name not in ("CI", "DO_NOT_TRACK")}
+    return own | {"NODE_OPTIONS": "--dns-result-order=ipv4first"} | more
 
 
 @dataclass

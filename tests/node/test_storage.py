@@ -164,7 +164,10 @@ def test_what_was_read_long_ago_is_not_written(rival: Rivals, folder: Path) -> N
 
 
 def test_nothing_is_lost_between_processes(rival: Rivals, folder: Path) -> None:
-    """With the lock, all that are added; without it, exactly those of which the process was told."""
+    """With the lock, all that are added; without it, all of which the process was told.
+
+    Without it, a process may be told of a failure although another one went on from what it wrote.
+    """
     rivals = [rival() for _ in range(3)]
     for each in rivals:
         each.begin("add", 20)
@@ -173,7 +176,7 @@ def test_nothing_is_lost_between_processes(rival: Rivals, folder: Path) -> None:
     for each in rivals:
         each.begin("race", 60)
     done = [each.answer() for each in rivals]
-    assert rivals[0].does("read") == 60 + sum(done)
+    assert 60 + sum(done) <= rivals[0].does("read") <= 60 + 180
     assert 60 <= sum(done) < 180  # They did get in each other's way.
     assert len(list(folder.iterdir())) == 1
 
