@@ -34,8 +34,8 @@ from untrackable.encodings.encoding import Bit, Encoding
 from untrackable.errors import CampaignError
 from untrackable.mechanisms import Lgrr
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify
+from untrackable.randomizers.randomness import Entropy
 from untrackable.strict_json import canonical
 from untrackable.theory.symbols import cross_probability
 from untrackable.theory.turns import Turns

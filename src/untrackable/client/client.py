@@ -19,8 +19,8 @@ from untrackable.client.state import Ratchet, State, file_name, noted_look, path
 from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
 from untrackable.encodings.record import Path as AnswerPath
 from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, RoundPassed, StateError
-from untrackable.mechanisms.randomness import system
 from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.randomizers.randomness import system
 
 GRACE = 30.0
 """A report counts as late if its sending time passed more than this many seconds ago."""

@@ -20,9 +20,9 @@ from untrackable.client.folder import Folder
 from untrackable.encodings.days_of_use import DaysOfUse
 from untrackable.encodings.record import Path
 from untrackable.errors import StateError, ValueChangeRefused
-from untrackable.mechanisms.randomness import Entropy, below, word
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
+from untrackable.randomizers.randomness import Entropy, below, word
 from untrackable.theory.turns import Turns
 
 SIZE = 32

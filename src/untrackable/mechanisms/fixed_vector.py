@@ -33,14 +33,13 @@ from untrackable.mechanisms.interface import (
     Pair,
     Values,
     everything_revealed,
-    pack_integers,
     round_number,
-    unpack_integers,
 )
 from untrackable.mechanisms.local import LocalWrapper
 from untrackable.mechanisms.local_interface import Local, integer_population, per_round
-from untrackable.mechanisms.randomness import Chance, Entropy, below, flip_eps, nonzero_vector
 from untrackable.mechanisms.stored import Memoized
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, below, flip_eps, nonzero_vector
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor

@@ -28,19 +28,12 @@ from untrackable.mechanisms.interface import (
     ObservedRounds,
     Values,
     everything_revealed,
-    pack_integers,
     round_number,
-    unpack_integers,
 )
 from untrackable.mechanisms.local_interface import Kind, Truthfulness, integer_population
-from untrackable.mechanisms.randomness import (
-    Chance,
-    Entropy,
-    chance_toward,
-    flip_eps,
-    noisy_symbol,
-    simulate_noisy_symbols,
-)
+from untrackable.mechanisms.randomness import simulate_noisy_symbols
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_eps, noisy_symbol
 from untrackable.theory.accuracy import Accuracy, count_interval, mean_radius
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor

@@ -19,17 +19,10 @@ from untrackable.errors import RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread
-from untrackable.mechanisms.interface import (
-    After,
-    Mechanism,
-    ObservedRounds,
-    Pair,
-    Values,
-    pack_integers,
-    unpack_integers,
-)
+from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, Pair, Values
 from untrackable.mechanisms.local_interface import integer_population, per_round
-from untrackable.mechanisms.randomness import Chance, Entropy, below, flip_chance, flip_eps
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, below, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor, response_factor

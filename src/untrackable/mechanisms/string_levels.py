@@ -5,16 +5,14 @@ Each part is a level, with sums of the base mechanism of its own: heavy hitters 
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from untrackable import checks
+from untrackable import checks, randomizers
 from untrackable.errors import SumsError
 from untrackable.estimation.aggregators import (
-    LARGEST_DENSE_BITS,
     Aggregator,
     InnerProductAggregator,
     Reports,
@@ -32,54 +30,13 @@ _NO_SUMS = UnknownSpread(
     "sums over strings are not estimated: strings that begin alike share prefixes, so people who hold one of them "
     "would be counted for others, too. Each string by itself has its share and its interval"
 )
-MOST_LEVELS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Levelled(ViewReports):
-    """A value has several parts. Each report draws one of the `levels` parts at random and is about that part.
+class Levelled(ViewReports, randomizers.Levelled):
+    """Reports about levels, with their sums, their estimates and their theory."""
 
-    A value is an integer of levels·bits bits, with the part of level 0 lowest. The parts are views of it that have
-    no bit in common, all of one size, so each level has sums of its own.
-    """
-
+    __slots__ = ()
     base: NoisyInnerProduct
-    levels: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.base, NoisyInnerProduct):
-            raise TypeError(f"base must be a NoisyInnerProduct, not {type(self.base).__name__}")
-        checks.integer("bits of the base", self.base.bits, low=1, high=LARGEST_DENSE_BITS)
-        checks.settle(self, levels=checks.integer("levels", self.levels, low=1, high=MOST_LEVELS))
-
-    @property
-    def values(self) -> int:
-        """The number of values, 2^(levels·bits)."""
-        return 1 << (self.levels * self.base.bits)
-
-    @property
-    def bases(self) -> tuple[NoisyInnerProduct, ...]:
-        """The same base for every level."""
-        return (self.base,) * self.levels
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """All levels are equally likely."""
-        return (1,) * self.levels
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """1, 2, … levels."""
-        return range(1, self.levels + 1)
-
-    @property
-    def layout(self) -> LevelLayout:
-        """The level is above the report of the base."""
-        return LevelLayout(self.base.report_bits, self.levels)
-
-    def part(self, value: int, level: int) -> int:
-        """The part of a value at a level."""
-        return value >> self.base.bits * level & (self.base.values - 1)
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
         """Values have their parts along a last axis, and become records `parts`."""

@@ -22,13 +22,12 @@ from untrackable.mechanisms.interface import (
     ObservedRounds,
     Values,
     distinct_rounds,
-    pack_integers,
     round_number,
-    unpack_integers,
 )
 from untrackable.mechanisms.local import RandomizedResponse
 from untrackable.mechanisms.local_interface import integer_population
-from untrackable.mechanisms.randomness import Chance, Entropy, flip_chance
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, flip_chance
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 
