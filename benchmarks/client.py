@@ -51,7 +51,7 @@ def _campaign(mechanism: Mechanism, guarantee: Guarantee, rounds: int, turns: Tu
     return Campaign(
         question="How many?",
         encoding=IntegerRange(low=0, high=63),
-        mechanism=mechanism,
+        randomizer=mechanism,
         first_round=0,
         round_seconds=86_400,
         rounds=rounds,

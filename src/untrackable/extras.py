@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from untrackable.errors import ExtraMissing
 
 EXTRAS = {
+    "all": ("Commands, estimates and this mechanism need", ("click", "numpy", "rich", "scipy", "untrackable")),
     "collector": (
         "The collector and the relay need",
         ("cryptography", "httptools", "jinja2", "starlette", "uvicorn", "uvloop"),

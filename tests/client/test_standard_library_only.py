@@ -59,14 +59,14 @@ def joining(asked):
 
 for number, (base, encoding) in enumerate(bases):
     joining(Campaign(
-        question="Which?", encoding=encoding, mechanism=Fresh(base),
+        question="Which?", encoding=encoding, randomizer=Fresh(base),
         first_round=1_800_000_000 + 3600 * number, round_seconds=3600, rounds=1,
         guarantee=Guarantee(eps=1.0), turns=Turns(rounds=1),
     ))
 for mechanism in (Deck(bits=3, slots=10, eps_report=0.02), Rappor(bloom_bits=8, hashes=1, f=0.99, p=0.5, q=0.51)):
     try:
         joining(Campaign(
-            question="Which?", encoding=eighths, mechanism=mechanism,
+            question="Which?", encoding=eighths, randomizer=mechanism,
             first_round=1_800_000_000, round_seconds=3600, rounds=10,
             guarantee=Guarantee(eps=1.0, delta=1e-5, values="fixed", gamma=0.0, tracking_delta=1.0),
         ))

@@ -26,7 +26,7 @@ from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import Fresh
 from untrackable.planning.forecast import DIVIDE, best_report, divided_reports, law_of
 from untrackable.planning.plan import DELTA, Plan, better_from, error_of, every_round, ways_to_ask
-from untrackable.protocol.campaign import CampaignDraft
+from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.settings.catalogue import EVERY_ROUND
 from untrackable.theory.crowd import fewest_likely_reports
 

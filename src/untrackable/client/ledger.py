@@ -303,7 +303,7 @@ def last_begun(campaign: Campaign, now: float) -> int:
 
 def last_round(campaign: Campaign) -> int:
     """The last round that a client may answer: of the campaign, or of the mechanism if that is earlier."""
-    return min(end for end in (campaign.rounds, campaign.mechanism.last_round, LAST_ROUND) if end is not None)
+    return min(end for end in (campaign.rounds, campaign.randomizer.last_round, LAST_ROUND) if end is not None)
 
 
 @lru_cache(maxsize=64)

@@ -119,7 +119,7 @@ class State:
             if turn is None or turn < first:
                 return None
             ratchet = replace(ratchet, round=turn)
-        mechanism = campaign.mechanism
+        mechanism = campaign.randomizer
         return State(life, value, {value: mechanism.pack_state(mechanism.new_state(value, source))}, ratchet)
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
@@ -133,7 +133,7 @@ class State:
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
             )
-        ratchet, kept, mechanism = replace(self.ratchet, fresh=source(SIZE)), self.kept, campaign.mechanism
+        ratchet, kept, mechanism = replace(self.ratchet, fresh=source(SIZE)), self.kept, campaign.randomizer
         if value not in kept and mechanism.changes_in_place:
             changed = mechanism.change_value(mechanism.unpack_state(kept[self.value]), value, source)
             kept = {value: mechanism.pack_state(changed)}
@@ -143,7 +143,7 @@ class State:
 
     def answered(self, campaign: Campaign, round: int) -> "State":
         """The state with the report of a round. The round's key gives its randomness, and is then forgotten."""
-        ratchet, mechanism = self.ratchet.at(round), campaign.mechanism
+        ratchet, mechanism = self.ratchet.at(round), campaign.randomizer
         before = mechanism.unpack_state(self.kept[self.value])
         report, after = mechanism.make_report(before, round, ratchet.entropy("noise"))
         after = mechanism.forget_report(after, round, ratchet.entropy("filler"))

@@ -78,7 +78,7 @@ def homepage_campaign(now: float, question: str = "Which homepage is yours?") ->
     return Campaign(
         question=question,
         encoding=Categories(names=HOMEPAGES, unknown="error"),
-        mechanism=report(),
+        randomizer=report(),
         first_round=(int(now) // _WEEK - WEEKS) * _WEEK,
         round_seconds=_WEEK,
         rounds=WEEKS,
@@ -345,7 +345,7 @@ def visitor_campaign(now: float) -> Campaign:
     return Campaign(
         question="Your own answer: which homepage is yours?",
         encoding=Categories(names=HOMEPAGES, unknown="error"),
-        mechanism=report(),
+        randomizer=report(),
         first_round=int(now),
         round_seconds=ROUND_SECONDS,
         rounds=ROUNDS,

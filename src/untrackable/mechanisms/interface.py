@@ -679,3 +679,8 @@ def from_json(description: Mapping[str, Any]) -> Mechanism:
     """The mechanism of this description. `MechanismError` if `to_json` would not have written it."""
     mechanism: Mechanism = FORMS.made(description)
     return mechanism
+
+
+def whole(randomizer: Randomizer) -> Mechanism:
+    """The mechanism that a client has a part of."""
+    return randomizer if isinstance(randomizer, Mechanism) else from_json(randomizer.to_json())

@@ -16,6 +16,7 @@ all that is needed, so campaigns with turns send fresh reports. `LocalWrapper` i
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray
+from untrackable.errors import MechanismError
 from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread, subset_spread
@@ -48,6 +50,7 @@ from untrackable.mechanisms.local_interface import (
     per_round,
 )
 from untrackable.mechanisms.randomness import simulate_subsets
+from untrackable.randomizers.interface import FORMS, Randomizer, from_json
 from untrackable.randomizers.local import OneNoisyBit
 from untrackable.randomizers.randomness import flip_eps
 from untrackable.theory.accuracy import Accuracy, mean_radius
@@ -482,6 +485,13 @@ class Fresh(randomizers.Fresh, LocalWrapper):
 
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
+
+    def client_part(self) -> Randomizer:
+        with suppress(MechanismError):  # A base from outside this library has no description.
+            description = self.to_json()
+            if FORMS.knows(description):
+                return from_json(description)
+        return self
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)

@@ -11,7 +11,7 @@ from untrackable.planning.forecast import Promise, table_law
 from untrackable.planning.goals import Goals
 from untrackable.planning.plan import Plan, chosen_encoding, plan
 from untrackable.progress import Progress, no_progress
-from untrackable.protocol.campaign import CampaignDraft
+from untrackable.protocol.campaign_draft import CampaignDraft
 
 _ANSWERS = ("encoding", "values", "bits")
 """What one question says. All else is for all questions together."""

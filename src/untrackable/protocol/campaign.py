@@ -1,14 +1,16 @@
 """A campaign: one question asked of everyone, as a public document that never changes.
 
 Its id is the SHA-256 of its bytes, so clients with the same id ask the same question and protect the answer in the
-same way. The bytes are canonical: a document that this library would write differently is refused. Beside it are
-the directory of published campaigns, and the draft that a plan writes: a campaign without question and times.
+same way. The bytes are canonical: a document that this library would write differently is refused. Beside it is
+the directory of published campaigns.
+
+The standard library is enough to read a campaign with turns, to check it and to answer it. What a client does not
+need of its mechanism is loaded where it is asked for.
 
 A campaign that relies on a crowd declares its guarantee in the crowd, and lists the keys of the collector's
 gateway. So the id pins the keys too: everybody has the same ones, and none is fetched, which could mark a person.
 """
 
-import dataclasses
 import hashlib
 import itertools
 import math
@@ -17,19 +19,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding, check_shown
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.encodings.record import Path
 from untrackable.errors import CampaignError, EncodingError, MechanismError, SealingError
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.interface import from_json as mechanism_from_json
+from untrackable.extras import extra
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.randomizers.interface import FORMS, Randomizer
+from untrackable.randomizers.interface import from_json as randomizer_from_json
 from untrackable.strict_json import plain
 from untrackable.theory.turns import Turns
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.interface import Mechanism
 
 _VERSION = 1
 """The version of campaigns and of directories."""
@@ -80,7 +86,7 @@ class CrowdGuarantee:
     @staticmethod
     def from_json(given: object) -> "CrowdGuarantee":
         """The guarantee of this JSON."""
-        return CrowdGuarantee(**_fields("the crowd", given, CrowdGuarantee.__slots__))
+        return CrowdGuarantee(**fields_of("the crowd", given, CrowdGuarantee.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ class GatewayKey:
     @staticmethod
     def from_json(given: object) -> "GatewayKey":
         """The key of this JSON."""
-        fields = _fields("the gateway key", given, GatewayKey.__slots__)
+        fields = fields_of("the gateway key", given, GatewayKey.__slots__)
         if not isinstance(fields["config"], str) or not _HEX.fullmatch(fields["config"]):
             raise CampaignError("the config of a gateway key must be lower-case hexadecimal digits")
         return GatewayKey(bytes.fromhex(fields["config"]), fields["first_round"])
@@ -145,7 +151,7 @@ class Gateway:
     @staticmethod
     def from_json(given: object) -> "Gateway":
         """The keys of this JSON."""
-        keys = _fields("the gateway", given, Gateway.__slots__)["keys"]
+        keys = fields_of("the gateway", given, Gateway.__slots__)["keys"]
         if not isinstance(keys, list):
             raise CampaignError("the keys of a gateway must be a list")
         return Gateway(tuple(GatewayKey.from_json(key) for key in keys))
@@ -193,7 +199,7 @@ class Guarantee:
     @staticmethod
     def from_json(given: object, *, turns: bool) -> "Guarantee":
         """The guarantee of this JSON. It has `crowd` just if the campaign relies on one."""
-        fields = _fields("the guarantee", given, _guarantee_fields(turns), "crowd")
+        fields = fields_of("the guarantee", given, _guarantee_fields(turns), "crowd")
         crowd = {"crowd": CrowdGuarantee.from_json(fields["crowd"])} if "crowd" in fields else {}
         return Guarantee(**{**fields, **crowd})
 
@@ -206,6 +212,8 @@ def _guarantee_fields(turns: bool) -> list[str]:
 class Campaign:
     """A campaign: its question, encoding, mechanism, rounds and declared guarantee.
 
+    `randomizer` is the client's part of the mechanism. It may be given as the whole mechanism, too.
+
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
     With `turns`, each person answers once, in a round that their device draws in secret. Without, everybody answers
     every round, and `rounds` may be None if there is no last one. A campaign that relies on a crowd has the public
@@ -214,7 +222,7 @@ class Campaign:
 
     question: str
     encoding: Encoding
-    mechanism: Mechanism
+    randomizer: Randomizer
     first_round: int
     round_seconds: int
     rounds: int | None
@@ -228,21 +236,27 @@ class Campaign:
         if not 1 <= len(self.question) <= LONGEST_QUESTION:
             raise ValueError(f"question must have 1 to {LONGEST_QUESTION} characters")
         check_shown("question", self.question)
-        for name, kind in (("encoding", Encoding), ("mechanism", Mechanism), ("guarantee", Guarantee)):
+        for name, kind in (("encoding", Encoding), ("randomizer", Randomizer), ("guarantee", Guarantee)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be of type {kind.__name__}, not {type(getattr(self, name)).__name__}")
         checks.settle(
             self,
+            randomizer=self.randomizer.client_part(),
             first_round=checks.integer("first_round", self.first_round, low=0, high=_LAST_SECOND),
             round_seconds=checks.integer("round_seconds", self.round_seconds, low=1, high=LONGEST_ROUND),
         )
         if self.rounds is not None:
             checks.settle(self, rounds=checks.rounds(self.rounds))
-        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
-        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
+        check_turns(self.turns, self.randomizer, self.rounds, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.randomizer, self.rounds)
         check_gateway(self.gateway, self.guarantee.crowd)
         if self.looks > 1 and (self.turns is None or self.round_seconds % self.looks):
             raise ValueError("a path needs turns, and a round whose seconds can be divided by its looks")
+
+    @property
+    def mechanism(self) -> "Mechanism":
+        """The whole mechanism, with its sums, estimates and theory. It takes more than a client needs."""
+        return _whole(self.randomizer)
 
     @property
     def looks(self) -> int:
@@ -301,7 +315,7 @@ class Campaign:
             "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
             "guarantee": self.guarantee.to_json(turns=self.turns is not None),
-            "mechanism": self.mechanism.to_json(),
+            "mechanism": self.randomizer.to_json(),
             "question": self.question,
             "round_seconds": self.round_seconds,
             "rounds": self.rounds,
@@ -315,15 +329,13 @@ class Campaign:
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
-        optional = ("turns", "gateway")
-        names = [name for name in Campaign.__slots__ if name not in optional]
-        document = read_document("campaign", data, names, optional)
+        document = read_document("campaign", data, _FIELDS, ("turns", "gateway"))
         turns = document.get("turns")
         try:
             campaign = Campaign(
                 question=document["question"],
                 encoding=encoding_from_json(document["encoding"]),
-                mechanism=mechanism_from_json(document["mechanism"]),
+                randomizer=_randomizer(document["mechanism"]),
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
                 rounds=document["rounds"],
@@ -340,79 +352,24 @@ class Campaign:
         return campaign
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignDraft:
-    """All of a campaign but its question and its times, and the keys of the gateway if it relies on a crowd.
+_FIELDS = ("encoding", "first_round", "guarantee", "mechanism", "question", "round_seconds", "rounds")
+"""The fields that every document has, beside the version."""
 
-    `encoding` is None where no more is known than how wide values are. With `rounds` None there is no last round.
-    Of a path, a round has all its looks.
-    """
 
-    encoding: Encoding | None
-    mechanism: Mechanism
-    rounds: int | None
-    guarantee: Guarantee
-    turns: Turns | None = None
+def _randomizer(description: Any) -> Randomizer:
+    """The client's part of the mechanism of this description; the whole one if a client does not know it."""
+    if FORMS.knows(description):
+        return randomizer_from_json(description)
+    with extra("all"):
+        from untrackable.mechanisms.interface import from_json
+    return from_json(description)
 
-    def __post_init__(self) -> None:
-        for name, kind in (("encoding", Encoding | None), ("mechanism", Mechanism), ("guarantee", Guarantee)):
-            if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
-        if self.rounds is not None:
-            checks.settle(self, rounds=checks.rounds(self.rounds))
-        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
-        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
 
-    def to_json(self) -> dict[str, Any]:
-        """The draft as JSON, from which `from_json` makes an equal one."""
-        return {
-            "encoding": None if self.encoding is None else self.encoding.to_json(),
-            "mechanism": self.mechanism.to_json(),
-            "rounds": self.rounds,
-            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
-            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
-        }
-
-    @staticmethod
-    def from_json(document: object) -> "CampaignDraft":
-        """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
-        names = (name for name in CampaignDraft.__slots__ if name != "turns")
-        fields = _fields("a campaign draft must be a JSON object: it", document, names, "turns")
-        encoding, turns = fields["encoding"], fields.get("turns")
-        try:
-            return CampaignDraft(
-                encoding=None if encoding is None else encoding_from_json(encoding),
-                mechanism=mechanism_from_json(fields["mechanism"]),
-                rounds=fields["rounds"],
-                guarantee=Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
-                turns=turns_from_json(turns, fields["rounds"]) if "turns" in fields else None,
-            )
-        except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
-            raise CampaignError(f"the campaign draft is not valid: {error}") from error
-
-    def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
-        """The same draft for other answers, in as many looks."""
-        path = self.encoding
-        looked = Path(of=encoding, looks=path.looks) if isinstance(path, Path) else encoding
-        return dataclasses.replace(self, encoding=looked)
-
-    def campaign(
-        self, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
-    ) -> Campaign:
-        """The whole campaign. If it asks for paths, `round_seconds` are those of a look."""
-        if self.encoding is None:
-            raise ValueError("the draft has no encoding: it only says how wide answers are")
-        return Campaign(
-            question=question,
-            encoding=self.encoding,
-            mechanism=self.mechanism,
-            first_round=first_round,
-            round_seconds=round_seconds * (self.encoding.looks if isinstance(self.encoding, Path) else 1),
-            rounds=self.rounds,
-            guarantee=self.guarantee,
-            turns=self.turns,
-            gateway=gateway,
-        )
+@lru_cache(maxsize=64)
+def _whole(randomizer: Randomizer) -> "Mechanism":
+    with extra("all"):
+        from untrackable.mechanisms.interface import whole
+    return whole(randomizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +410,7 @@ class Directory:
         return directory
 
 
-def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, guarantee: Guarantee) -> None:
+def check_turns(turns: Turns | None, randomizer: Randomizer, rounds: int | None, guarantee: Guarantee) -> None:
     """Refuse turns of other rounds, with a mechanism that keeps anything, or with more guarantees than eps."""
     if not isinstance(turns, Turns | None):
         raise TypeError(f"turns must be of type Turns, not {type(turns).__name__}")
@@ -463,19 +420,19 @@ def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, g
         raise ValueError(f"turns are of {turns.rounds} rounds, and the campaign has {rounds}")
     if turns.wipes > _MOST_WIPES:
         raise ValueError(f"wipes must be at most {_MOST_WIPES}, got {turns.wipes}")
-    if mechanism.loss_of_one_report is None:
+    if randomizer.loss_of_one_report is None:
         raise ValueError("with turns, the mechanism must be fresh, with a known largest loss of one report")
     if not guarantee.is_of_one_report:
         raise ValueError("with turns, the guarantee is eps, and perhaps a crowd: there is only one report")
 
 
-def check_crowd(crowd: CrowdGuarantee | None, mechanism: Mechanism, rounds: int | None) -> None:
+def check_crowd(crowd: CrowdGuarantee | None, randomizer: Randomizer, rounds: int | None) -> None:
     """Refuse a crowd guarantee for reports that can be linked."""
     if not isinstance(crowd, CrowdGuarantee | None):
         raise TypeError(f"crowd must be of type CrowdGuarantee, not {type(crowd).__name__}")
     if crowd is None:
         return
-    if mechanism.tracking_advantage_upper(rounds) > 0:
+    if randomizer.tracking_advantage_upper(rounds) > 0:
         raise ValueError("its reports can be linked, so a crowd does not hide them")
 
 
@@ -500,7 +457,7 @@ def _checked_config(config: bytes) -> bytes:
     return config
 
 
-def _fields(what: str, given: object, names: Iterable[str], optional: str = "") -> dict[str, Any]:
+def fields_of(what: str, given: object, names: Iterable[str], optional: str = "") -> dict[str, Any]:
     """A JSON object with exactly these fields, and perhaps the optional one."""
     wanted = tuple(names)
     if not isinstance(given, dict) or set(given) - {optional} != set(wanted):
@@ -534,7 +491,7 @@ def turns_to_json(turns: Turns) -> dict[str, Any]:
 
 def turns_from_json(given: object, rounds: Any) -> Turns:
     """The turns of this JSON, in this number of rounds."""
-    fields = _fields("turns", given, ("share", "wipes"))
+    fields = fields_of("turns", given, ("share", "wipes"))
     if not isinstance(fields["share"], str) or len(fields["share"]) > _LONGEST_FRACTION:
         raise CampaignError(f"share must be a text of at most {_LONGEST_FRACTION} characters")
     return Turns(rounds=checks.rounds(rounds), share=checks.chance("share", fields["share"]), wipes=fields["wipes"])

@@ -64,6 +64,10 @@ class Randomizer(ABC):
         """
         return 0.0 if self.independent or reports in (0, 1) else 1.0
 
+    def client_part(self) -> "Randomizer":
+        """The same reports, made with the standard library alone if that is possible."""
+        return self
+
     def to_json(self) -> dict[str, Any]:
         """The name and the parameters. `from_json` makes it again."""
         return FORMS.describe(self)
@@ -178,7 +182,7 @@ class JsonForms(NamedTuple):
         parts = [part for part in description.values() if isinstance(part, Mapping)]
         return description.get(_KEY) in self.bases and all(map(self._knows_base, parts))
 
-    def made(self, description: Mapping[str, Any]) -> Any:
+    def made(self, description: object) -> Any:
         """The mechanism of this description. `MechanismError` if `describe` would not have written it."""
         return self._made(description, self.mechanisms)
 

@@ -13,13 +13,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import SupportsFloat
+from typing import TYPE_CHECKING, SupportsFloat
 
 from untrackable import checks
 from untrackable.checks import Chance
-from untrackable.theory.attendance import thinned
-from untrackable.theory.experiment import Experiment
-from untrackable.theory.factor import Factor
+
+if TYPE_CHECKING:
+    from untrackable.theory.experiment import Experiment
+    from untrackable.theory.factor import Factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,21 +66,27 @@ class Turns:
             raise ValueError(f"activity must be above 0 and at most 1, got {activity}")
         return (self.wipes + 1) * (checks.non_negative("eps_report", eps_report) - math.log(activity))
 
-    def wiped_every_round(self, report: Factor) -> Experiment:
+    def wiped_every_round(self, report: "Factor") -> "Experiment":
         """Everything that a person sends whose storage is wiped once in each round.
 
         `report` is one report for two values; `response_factor(eps)` dominates all that have eps. In each
         round, the client draws again, and answers with probability q/k: a binomial number of answers. Storage that
         is wiped more often than once in a round has no bound.
         """
+        from untrackable.theory.attendance import thinned
+        from untrackable.theory.experiment import Experiment
+
         return thinned(Experiment([(report, self.rounds)]), self.chance)
 
-    def exclusion(self, first: Chance, second: Chance) -> Experiment:
+    def exclusion(self, first: Chance, second: Chance) -> "Experiment":
         """One person against two, seen at two places by attendance alone (exact).
 
         Both spend the share `first` (a) of the rounds at the first place and `second` (b) at the second. One person
         is never seen at both: the advantage of this experiment is 2·q²·a·b. It tells who somebody is *not*.
         """
+        from untrackable.theory.experiment import Experiment
+        from untrackable.theory.factor import Factor
+
         a, b = (self.share * checks.chance(name, given) for name, given in (("first", first), ("second", second)))
         if a + b > self.share:
             raise ValueError(f"first and second must be at most 1 in all, got {first} and {second}")
