@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import tomllib
 import venv
 import zipfile
 from collections.abc import Callable
@@ -104,6 +105,19 @@ def archive_files(archive: Path) -> set[str]:
     """The files in a source archive."""
     with tarfile.open(archive) as opened:
         return {name.partition("/")[2] for name in opened.getnames()}
+
+
+def client_files() -> set[str]:
+    """The files of the package that `untrackable` has by itself, as pyproject.toml lists them."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    wheel = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["wheel"]
+    listed, left_out = wheel["only-include"], [name.strip("/") for name in wheel["exclude"]]
+    return {
+        name
+        for name in package_files()
+        if any(f"src/{name}" == each or f"src/{name}".startswith(f"{each}/") for each in listed)
+        and f"src/{name}" not in left_out
+    }
 
 
 def package_files() -> set[str]:

@@ -22,7 +22,10 @@ def lazy_names(
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        from untrackable.extras import extra
+
+        with extra("all"):
+            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
 
     def listed() -> list[str]:
         return names.copy()

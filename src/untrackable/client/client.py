@@ -18,7 +18,8 @@ from untrackable.client.sending import Address, Outcome
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
 from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
 from untrackable.encodings.record import Path as AnswerPath
-from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, RoundPassed, StateError
+from untrackable.errors import CampaignRefused, DeckEmpty, ExtraMissing, FadedAway, RoundPassed, StateError
+from untrackable.extras import require
 from untrackable.protocol.campaign import Campaign, Directory
 from untrackable.randomizers.randomness import system
 
@@ -343,6 +344,7 @@ def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: floa
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
     policy.check_relayed(campaign)
     policy.check_every_round(campaign)
+    _check_sendable(campaign)
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     first = last_begun(campaign, now) + 1
@@ -355,6 +357,15 @@ def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: floa
         )
     ledger.joined(campaign).check(policy, ledger)
     return first
+
+
+def _check_sendable(campaign: Campaign) -> None:
+    """Refuse a campaign whose reports could not be sealed here."""
+    if campaign.gateway is not None:
+        try:
+            require("crowd")
+        except ExtraMissing as missing:
+            raise CampaignRefused(f"this campaign is refused: {missing}") from None
 
 
 def _day(now: float) -> int:

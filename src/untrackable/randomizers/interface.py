@@ -135,7 +135,8 @@ def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:
     size = (bits + 7) // 8
     if len(data) != size * count:
         raise StateError(f"this state should have a payload of {size * count} bytes, it has {len(data)}")
-    numbers = [int.from_bytes(data[i : i + size], "big") for i in range(0, len(data), size)]
+    # Where there is only one value, it has no bytes.
+    numbers = [int.from_bytes(data[size * i : size * (i + 1)], "big") for i in range(count)]
     if any(number >> bits for number in numbers):
         raise StateError("this state has bits set that its mechanism does not use")
     return numbers
