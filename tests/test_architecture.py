@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 BASICS = {
     "arrays", "errors", "checks", "brackets", "early_interrupts", "extras", "framing", "lazy_names",
-    "notebook_view", "progress", "strict_json", "units", "web_address",
+    "notebook_view", "progress", "strict_json", "units", "web_address", "whole_files",
 }  # fmt: skip
 """Small modules at the root that every package may use."""
 

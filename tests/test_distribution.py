@@ -140,8 +140,9 @@ def required(name: str) -> list[str]:
     if name not in ("untrackable", "untrackable-engine"):
         return requires(name) or []
     project = read_project("engine" if name.endswith("engine") else ".")
+    base: list[str] = project["dependencies"]
     extras = project.get("optional-dependencies", {}).items()
-    return project["dependencies"] + [f"{each}; extra == '{extra}'" for extra, listed in extras for each in listed]
+    return base + [f"{each}; extra == '{extra}'" for extra, listed in extras for each in listed]
 
 
 def read_project(folder: str) -> dict[str, Any]:

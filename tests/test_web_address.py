@@ -46,6 +46,11 @@ def test_no_address(given: str, reason: str) -> None:
     assert "secret" not in str(refused.value)
 
 
+def test_no_text() -> None:
+    with pytest.raises(TypeError, match="thing must be an address as a text, not int"):
+        WebAddress.parse("thing", 7)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("host", "here"),
     [("localhost", True), ("127.255.0.9", True), ("::1", True), ("::2", False), ("10.0.0.1", False)],

@@ -8,7 +8,8 @@ from untrackable import early_interrupts
 def run() -> None:
     """Load the command line, and run it. Where the client alone is installed, say what is missing."""
     early_interrupts.end_at_once()
-    from untrackable.extras import ExtraMissing, extra
+    from untrackable.errors import ExtraMissing
+    from untrackable.extras import extra
 
     try:
         with extra("all"):

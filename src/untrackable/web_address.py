@@ -21,6 +21,8 @@ class WebAddress:
     @staticmethod
     def parse(name: str, given: str) -> "WebAddress":
         """The address in a text. Errors call it `name`."""
+        if not isinstance(given, str):
+            raise TypeError(f"{name} must be an address as a text, not {type(given).__name__}")
         try:
             parts = urllib.parse.urlsplit(given)
             port = parts.port

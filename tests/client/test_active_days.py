@@ -102,7 +102,7 @@ def test_a_file_that_makes_no_sense_is_an_error(content: dict[str, object], tmp_
     clock = Clock()
     someone = client(tmp_path / "c", ASKED, clock)
     someone.used()
-    state = someone.folder.read(file_name(ASKED.id), "it")
+    state = someone.folder.read(file_name(ASKED.id), "it", dict)
     someone.folder.write(file_name(ASKED.id), {**(state or {}), "days": content})
     clock.late_in(1)
     for attempt in (someone.used, someone.report):

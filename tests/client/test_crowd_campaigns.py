@@ -22,11 +22,11 @@ from tests.client.samples import (
     policy,
     turns_campaign,
 )
-from tests.client.test_sealed_post import Relay, http
+from tests.client.test_sealed_post import PROBLEM, Relay, http
 from untrackable.accounting.check import client_problems, verify
 from untrackable.client.client import GRACE, Client, Member, SendTimes, members
 from untrackable.client.ledger import Account, read_ledger, store_policy
-from untrackable.client.sending import Outcome
+from untrackable.client.sending import Outcome, Reply
 from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.mechanisms.deck import Deck
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -131,7 +131,7 @@ def test_relays_are_named_on_purpose(tmp_path: Path) -> None:
 def test_what_is_no_relay(relay: str) -> None:
     with pytest.raises(ValueError, match="relay must"):
         policy(relays=(relay,))
-    with pytest.raises(TypeError, match="relays must be addresses"):
+    with pytest.raises(TypeError, match="relay must be an address"):
         policy(relays=(7,))
 
 
@@ -204,7 +204,7 @@ def test_members_of_the_folder_use_the_stored_policy(study: Study) -> None:
 def test_a_relay_that_is_the_collector_is_refused(study: Study, server: str) -> None:
     store_policy(study.folder, policy(relays=(RELAY,), **ALONE), clock=study.clock)
     study.at_moment()
-    with pytest.raises(CampaignRefused, match=r"nothing is sent, because no relay .* must not be the collector"):
+    with pytest.raises(CampaignRefused, match=r"nothing is sent, because .* none but the collector itself"):
         study.send(server=server)
     store_policy(study.folder, policy(relays=(RELAY, study.url), **ALONE), clock=study.clock)
     assert study.send(server=server) == "ACCEPTED"  # through the other one
@@ -257,10 +257,14 @@ def test_without_a_network_at_its_moment_a_round_is_let_go(study: Study, place: 
     assert (study.member.due() or 0) >= START + DAY
 
 
+def interrupted(body: bytes) -> Reply:
+    raise KeyboardInterrupt
+
+
 def killed(member: Client) -> None:
     """The process ends before its first attempt."""
-    with member._attempt(None) as body:
-        assert body is not None
+    with pytest.raises(KeyboardInterrupt):
+        member._attempt(None, interrupted)
 
 
 def test_a_report_that_was_never_tried_is_let_go(study: Study) -> None:
@@ -281,6 +285,19 @@ def test_a_report_is_tried_again_for_a_while_freshly_sealed(study: Study) -> Non
         BinaryRequest.from_bytes(open_request(KEYS, sealed).content).content for sealed in study.relay.bodies()
     }
     assert len(contents) == 1
+
+
+def test_a_revoked_key_is_tried_again_for_the_next_report(study: Study) -> None:
+    """Later reports would otherwise be recognised by their key."""
+
+    def without_the_first(request: bytes) -> bytes:
+        return http(400, "application/problem+json", PROBLEM) if request[0] == 1 else sealed_answer(request)
+
+    study.relay.reply = without_the_first
+    for _ in range(2):
+        study.at_moment()
+        assert study.send() == "ACCEPTED"
+    assert [sealed[0] for sealed in study.relay.bodies()] == [1, 2, 1, 2]
 
 
 def test_campaigns_without_a_crowd_are_sent_as_before(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_copies_make_the_same_report(tmp_path: Path) -> None:
 def test_a_file_that_makes_no_sense_is_an_error(answers: Any, tmp_path: Path) -> None:
     clock = Clock()
     person = someone_in(tmp_path, 2, clock)
-    content = person.folder.read(file_name(ASKED.id), "it")
+    content = person.folder.read(file_name(ASKED.id), "it", dict)
     person.folder.write(file_name(ASKED.id), {**(content or {}), "looks": answers})
     clock.now = at(2 * LOOKS) - 1
     for attempt in (lambda: person.answer(1), person.report):

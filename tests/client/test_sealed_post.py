@@ -16,18 +16,21 @@ from untrackable.client.sending import (
     UNKNOWN_KEY,
     Address,
     Outcome,
+    Post,
     Reply,
-    SealedPost,
     deliver,
+    sealed_post,
 )
 from untrackable.errors import CampaignRefused, SealingError
 from untrackable.oblivious.binary_http import AUTHORITY, BinaryRequest, BinaryResponse
 from untrackable.oblivious.sealing import SEALED_LENGTH, OpeningKey, open_request
+from untrackable.protocol.campaign import Gateway, GatewayKey
 from untrackable.protocol.wire import Wire
 
 ID = "ab" * 32
 KEYS = {number: OpeningKey.from_bytes(number, os.urandom(32)) for number in (1, 2, 3)}
-CONFIGS = [key.config.to_bytes() for key in KEYS.values()]
+GATEWAY = Gateway(tuple(GatewayKey(key.config.to_bytes(), first_round=number) for number, key in KEYS.items()))
+"""Each key serves one round."""
 BODY = Wire(3).encode(round=1, nonce=os.urandom(16), report=5)
 COLLECTOR = Address.of("https://collect.example", ID)
 PROBLEM = strict_json.write({"type": UNKNOWN_KEY, "title": "unknown", "status": 400}).encode()
@@ -35,11 +38,6 @@ PROBLEM = strict_json.write({"type": UNKNOWN_KEY, "title": "unknown", "status": 
 
 def anyway(local: str, peer: str) -> bool:
     return True
-
-
-def keys_from(round: int) -> list[bytes]:
-    """Each key serves one round."""
-    return CONFIGS[round - 1 :]
 
 
 def http(status: int, kind: str, content: bytes, *more: str) -> bytes:
@@ -106,8 +104,8 @@ def relay(monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
     found.close()
 
 
-def post(**named: float) -> SealedPost:
-    return SealedPost(ID, keys_from, collector=COLLECTOR, **named)
+def post(**named: float) -> Post:
+    return sealed_post(ID, GATEWAY, collector=COLLECTOR, **named)
 
 
 def test_the_request_is_the_same_for_everyone_but_for_the_sealed_bytes(relay: Relay) -> None:
@@ -183,8 +181,7 @@ def test_an_answer_that_does_not_open_is_none(relay: Relay, reply: Callable[[byt
     relay.reply = reply
     found = post()(relay.address, BODY, anyway)
     assert found == Reply(None)
-    assert found.later
-    assert not found.accepted
+    assert found.outcome is None
 
 
 def test_the_answer_to_another_request_is_none(relay: Relay) -> None:
@@ -232,7 +229,7 @@ def test_the_key_is_that_of_the_round(relay: Relay) -> None:
     assert [body[0] for body in relay.bodies()] == [1, 2, 3]
 
 
-def test_a_revoked_key_is_followed_by_the_next_one_for_this_report_only(relay: Relay) -> None:
+def test_a_revoked_key_is_followed_by_the_next_one(relay: Relay) -> None:
     def without_the_first(request: bytes) -> bytes:
         if request[0] == 1:
             return http(400, "application/problem+json", PROBLEM)
@@ -242,7 +239,7 @@ def test_a_revoked_key_is_followed_by_the_next_one_for_this_report_only(relay: R
     sending = post()
     assert [sending(relay.address, BODY, anyway) for _ in range(2)] == [Reply(None), Reply(204)]
     other = Wire(3).encode(round=1, nonce=bytes(16), report=5)
-    assert sending(relay.address, other, anyway) == Reply(None)
+    assert post()(relay.address, other, anyway) == Reply(None)
     assert [body[0] for body in relay.bodies()] == [1, 2, 1]
 
 
@@ -346,7 +343,7 @@ def test_a_report_is_tried_again_with_the_same_bytes_until_the_collector_itself_
         ]
     )
     relay.reply = lambda request: next(replies)(request)
-    sending = SealedPost(member.campaign.id, keys_from, collector=COLLECTOR)
+    sending = sealed_post(member.campaign.id, GATEWAY, collector=COLLECTOR)
 
     def delivered() -> Outcome:
         outcome, _ = deliver(

@@ -230,7 +230,7 @@ def test_the_budget_is_a_sum_and_is_never_given_back(tmp_path: Path) -> None:
     first.leave()
     clock.now = START - 100
     later = turns_campaign(rounds=3, first_round=START + 40 * DAY)
-    with pytest.raises(CampaignRefused, match=r"eps 2 and delta 0 .*Before this one, eps 0\.5 is left"):
+    with pytest.raises(CampaignRefused, match=r"would need eps 2 \(upper\), .*Before this one, eps 0\.5 is left"):
         client(tmp_path, later, clock, eps=1.5).answer(1)
 
 

@@ -100,7 +100,7 @@ def life(asked: Campaign, value: int, rounds: list[int], folder: Path) -> dict[s
     assert held is not None
     held.write(opened, asked.id)
     file = folder / f"{asked.id}.state"
-    member, steps, made = Member(asked, opened), [], file.read_bytes().hex()
+    member, steps, made = Member(asked, folder), [], file.read_bytes().hex()
     for number in rounds:
         moment = member._moment(held.ratchet.at(number))
         held = held.answered(asked, number)
@@ -241,7 +241,7 @@ PATH_CASES: list[tuple[Campaign, int, list[tuple[float, Any]]]] = [
 """Campaigns that ask for paths, a round, and answers with the seconds from the first round to them."""
 
 
-def answered_path(asked: Campaign, round: int, given: list[tuple[float, Any]], folder: Folder) -> dict[str, Any]:
+def answered_path(asked: Campaign, round: int, given: list[tuple[float, Any]], folder: Path) -> dict[str, Any]:
     """The path of a round, from what was said when, and when it is sent by a client with a key of zeros."""
     path = asked.encoding
     assert isinstance(path, AnswerPath)
@@ -262,7 +262,7 @@ def answered_path(asked: Campaign, round: int, given: list[tuple[float, Any]], f
 def paths() -> list[dict[str, Any]]:
     """All cases of paths."""
     with tempfile.TemporaryDirectory() as place:
-        return [answered_path(*case, Folder(Path(place) / str(i))) for i, case in enumerate(PATH_CASES)]
+        return [answered_path(*case, Path(place) / str(i)) for i, case in enumerate(PATH_CASES)]
 
 
 if __name__ == "__main__":

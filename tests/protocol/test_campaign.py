@@ -217,6 +217,17 @@ def test_rounds_by_the_clock() -> None:
         None, 1, 1, 2, 30, None,
     ]  # fmt: skip
     assert campaign(rounds=None).round_at(BEGIN + 10**9 * 3) == 10**9 * 3 // HOUR + 1
+    assert [ASKED.last_begun(BEGIN + t) for t in (-HOUR, -0.001, 0, HOUR, 30 * HOUR)] == [0, 0, 1, 2, 31]
+
+
+@pytest.mark.parametrize(("rounds", "last"), [(None, None), (30, 30)])
+def test_the_last_round_is_that_of_the_campaign(rounds: int | None, last: int | None) -> None:
+    assert campaign(FADING, rounds=rounds).last_round == last
+
+
+@pytest.mark.parametrize(("rounds", "last"), [(None, 3), (2, 2), (30, 3)])
+def test_the_last_round_may_be_that_of_the_mechanism(rounds: int | None, last: int) -> None:
+    assert campaign(Deck(bits=4, slots=3, eps_report=0.5), rounds=rounds).last_round == last
 
 
 def promise(eps: float, delta: float = 1e-6, **others: Any) -> Guarantee:

@@ -113,6 +113,7 @@ def test_a_base_that_clients_do_not_know_stays_whole() -> None:
 def test_what_is_known_is_known_by_all_its_names() -> None:
     known = Fresh(RandomizedResponse(eps=1.0)).to_json()
     assert FORMS.knows(known)
+    unknown: object
     for unknown in (None, [], {}, {**known, "mechanism": "deck"}, {**known, "base": {"mechanism": "numbered-bit"}}):
         assert not FORMS.knows(unknown)
     deeper = {"mechanism": "fresh", "base": {"mechanism": "levelled", "base": {"mechanism": "count-mean-sketch"}}}

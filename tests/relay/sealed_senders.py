@@ -12,11 +12,11 @@ from pathlib import Path
 from tests.collector.loads import fresh
 from tests.collector.servers import process
 from tests.collector.test_faults import on_now, stored
-from untrackable.client.sending import Address, SealedPost
+from untrackable.client.sending import Address, Outcome, Post, sealed_post
 from untrackable.collector.api import create_campaign
 from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
-from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.campaign import Campaign, Gateway, GatewayKey
 from untrackable.serving.server import ServerProcess
 
 ELSEWHERE = "https://collect.example"
@@ -47,11 +47,12 @@ class Study:
         with process(self.url, *options, log=self.folder / "log") as server:
             yield server
 
-    def post(self, configs: Sequence[bytes] | None = None) -> SealedPost:
+    def post(self, configs: Sequence[bytes] | None = None) -> Post:
         """What a client sends with, if the campaign lists these keys."""
         listed = [key.config.to_bytes() for key in self.keys.keys] if configs is None else configs
+        gateway = Gateway(tuple(GatewayKey(config, round) for round, config in enumerate(listed, start=1)))
         collector = Address.of(ELSEWHERE, self.campaign.id)
-        return SealedPost(self.campaign.id, lambda round: listed, collector=collector, timeout=10.0)
+        return sealed_post(self.campaign.id, gateway, collector=collector, timeout=10.0)
 
     def stored(self) -> list[bytes]:
         """All reports that the collector has, as they were sent."""
@@ -111,17 +112,17 @@ class SealedSenders:
         wanted = len(self.outcome.acknowledged) + more
         wait_until(lambda: len(self.outcome.acknowledged) >= wanted)
 
-    def _work(self, post: SealedPost) -> None:
+    def _work(self, post: Post) -> None:
         while not self._ending.is_set():
             body = fresh(1)
             self.outcome.sent.add(body)
             reply = post(self._relay, body, lambda local, peer: True)
-            while reply.later and not self._ending.is_set():
+            while reply.outcome is None and not self._ending.is_set():
                 time.sleep(0.02 * (1 + secrets.randbelow(3)))
                 reply = post(self._relay, body, lambda local, peer: True)
-            if reply.accepted:
+            if reply.outcome is Outcome.ACCEPTED:
                 self.outcome.acknowledged.add(body)
-            elif not reply.later:
+            elif reply.outcome is not None:
                 self.outcome.refused.append(reply.status or 0)
 
 

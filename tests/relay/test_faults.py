@@ -229,4 +229,4 @@ def test_without_the_collector_nothing_is_acknowledged(tmp_path: Path, status: i
         post, address = asked.post(), Address("http", "127.0.0.1", relay.port, "/x")
         reply = post(address, b"\1\1\0\0\0" + bytes(17), lambda local, peer: True)
     assert reply.status is None
-    assert reply.later
+    assert reply.outcome is None

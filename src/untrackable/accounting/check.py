@@ -51,12 +51,11 @@ class Verdict:
 
 def verify(campaign: Campaign) -> Verdict:
     """Recompute the guarantee of all rounds of a campaign."""
-    crowd, more = _crowd(campaign)
+    crowd, throughout, more = _crowd(campaign)
     if campaign.turns is None:
         delta, tracked, problems = _every_round(campaign)
         return Verdict(delta, tracked, (*problems, *more), crowd=crowd)
     eps, problems = _turns(campaign)
-    throughout = None if crowd is None else _crowd_throughout(campaign)
     nothing = Bracket(0.0, 0.0)
     return Verdict(nothing, nothing, (*problems, *more), Bracket(eps, eps), crowd, throughout)
 
@@ -84,13 +83,12 @@ def make_campaign(
 
 
 def tracking(campaign: Campaign) -> "Pair":
-    """One person against two people with the same values, for all rounds of a campaign and the worst split."""
-    return campaign.mechanism.tracking_upper(_reports(campaign), values=campaign.changing_values)
+    """One person against two people with the same values, for all rounds of a campaign and the worst split.
 
-
-def _reports(campaign: Campaign) -> int:
-    """The number of reports that one person may send: all rounds, and at least two, so that there are two sides."""
-    return max(2, campaign.rounds or LAST_ROUND)
+    There are at least two reports, so that there are two sides.
+    """
+    reports = max(2, campaign.rounds or LAST_ROUND)
+    return campaign.mechanism.tracking_upper(reports, values=campaign.changing_values)
 
 
 def _turns(campaign: Campaign) -> tuple[float, list[str]]:
@@ -129,30 +127,39 @@ def _every_round(campaign: Campaign) -> tuple[Bracket | None, Bracket, list[str]
     try:
         tracked, failed = tracking(campaign).delta(declared.gamma), ""
     except ValueError as error:  # There are too many reports for the engine.
-        reports = None if campaign.rounds is None else _reports(campaign)
+        reports = campaign.rounds and max(2, campaign.rounds)
         tracked = tracking_delta_beyond_engine(mechanism, reports, values=campaign.changing_values)
         failed = f"its untrackability cannot be recomputed: {error}"
     wrong = _too_large("tracking_delta", tracked, declared.tracking_delta, f"gamma = {declared.gamma:g}")
     return delta, tracked, [*problems, *([failed] if wrong and failed else wrong)]
 
 
-def _crowd(campaign: Campaign) -> tuple[Bracket | None, list[str]]:
-    """Delta at the eps that is declared for a crowd, if any, and what is wrong with it.
+def _crowd(campaign: Campaign) -> tuple[Bracket | None, Bracket | None, list[str]]:
+    """Delta at the eps that is declared for a crowd, eps of somebody who is active throughout, and what is wrong.
 
-    With turns it is that of the round in which a person answers, whatever the others do; or of as many rounds as a
-    person answers whose storage is wiped, which are different ones.
+    With turns, delta is that of the round in which a person answers, whatever the others do; or of as many rounds
+    as a person answers whose storage is wiped, which are different ones.
+
+    One turn each makes the whole campaign one shuffle of pairs of a round and a report (shuffle model), of at least
+    as many as the rounds have together, if all turns are uniform. That gives eps at the declared delta for somebody
+    who is active in all rounds. Nothing is known for somebody with two answers.
     """
-    declared, mechanism = campaign.guarantee.crowd, campaign.mechanism
+    from untrackable.theory.crowd import LARGEST_CROWD
+
+    declared, mechanism, turns = campaign.guarantee.crowd, campaign.mechanism, campaign.turns
     if declared is None:
-        return None, []
-    ends = [end for end in (campaign.rounds, mechanism.last_round) if end is not None]
-    reports = min(ends, default=None) if campaign.turns is None else campaign.turns.wipes + 1
+        return None, None, []
+    reports = campaign.last_round if turns is None else turns.wipes + 1
     try:
         delta = mechanism.crowd(people=declared.reports, reports=reports).delta(declared.eps)
     except ValueError as error:
-        return None, [f"how well a crowd hides its reports cannot be recomputed: {error}"]
+        return None, None, [f"how well a crowd hides its reports cannot be recomputed: {error}"]
+    throughout = None
+    if turns is not None and not turns.wipes:
+        people = min(LARGEST_CROWD, declared.reports * turns.rounds)
+        throughout = mechanism.crowd(people=people, reports=1).gamma(declared.delta)
     at = f"eps = {declared.eps:g} in a crowd of {declared.reports:,} reports a round"
-    return delta, _too_large("delta", delta, declared.delta, at)
+    return delta, throughout, _too_large("delta", delta, declared.delta, at)
 
 
 def _too_large(name: str, truth: Bracket, declared: float, at: str) -> list[str]:
@@ -160,18 +167,3 @@ def _too_large(name: str, truth: Bracket, declared: float, at: str) -> list[str]
     if truth.upper <= declared:
         return []
     return [f"it declares {name} = {declared:g} at {at}, and has up to {at_most(truth.upper)}"]
-
-
-def _crowd_throughout(campaign: Campaign) -> Bracket | None:
-    """Eps at the declared delta of somebody who is active in all rounds of turns, in the crowd of all rounds.
-
-    One turn each makes the whole campaign one shuffle of pairs of a round and a report (shuffle model), of at least
-    as many as the rounds have together, if all turns are uniform. Nothing is known for somebody with two answers.
-    """
-    from untrackable.theory.crowd import LARGEST_CROWD
-
-    declared, turns = campaign.guarantee.crowd, campaign.turns
-    if declared is None or turns is None or turns.wipes:
-        return None
-    people = min(LARGEST_CROWD, declared.reports * turns.rounds)
-    return campaign.mechanism.crowd(people=people, reports=1).gamma(declared.delta)

@@ -12,15 +12,24 @@ from typing import Any, NamedTuple
 from untrackable.accounting.check import client_problems
 from untrackable.client import sending
 from untrackable.client.folder import SENDING, Folder
-from untrackable.client.ledger import Account, Clock, Ledger, last_begun, last_round, opened_ledger, read_ledger
+from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
-from untrackable.client.sending import Address, Outcome
+from untrackable.client.sending import Address, Outcome, Reply
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
 from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
 from untrackable.encodings.record import Path as AnswerPath
-from untrackable.errors import CampaignRefused, DeckEmpty, ExtraMissing, FadedAway, RoundPassed, StateError
+from untrackable.errors import (
+    CampaignRefused,
+    DeckEmpty,
+    ExtraMissing,
+    FadedAway,
+    FolderBusy,
+    RoundPassed,
+    StateError,
+)
 from untrackable.extras import require
 from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.protocol.wire import LAST_ROUND
 from untrackable.randomizers.randomness import system
 
 GRACE = 30.0
@@ -38,32 +47,20 @@ _PATIENCE = sending.TIMEOUT + 30.0
 class Member:
     """A client's part in one campaign. Every method may be called at any time, by any process, in any order."""
 
-    def __init__(self, campaign: Campaign, folder: Folder | Path, *, clock: Clock = time.time) -> None:
+    def __init__(self, campaign: Campaign, folder: Path, *, clock: Clock = time.time) -> None:
         self.campaign = campaign
-        self.folder = folder if isinstance(folder, Folder) else Folder(folder)
+        self.folder = Folder(folder)
         self._clock = clock
         self._id = campaign.id
-        self._in_crowd = campaign.guarantee.crowd is not None
 
     def __repr__(self) -> str:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
         """The time at which the next report is sent, random in its round; None if there is no further report."""
-        now = self._now(now)
+        now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
-            if held is None:
-                return None
-            account = ledger.accounts[self._id]
-            if self._may_send(account, held, now):
-                return now
-            round = max(last_begun(self.campaign, now), account.through + 1)
-            while self._open(account, held, round):
-                ratchet = held.ratchet.at(round)
-                if not self._missed(ratchet, now):
-                    return self._moment(ratchet)
-                round += 1
-            return None
+            return self._next(ledger, held, now)[1]
 
     def report(self, now: float | None = None) -> bytes | None:
         """The report of this round, on disk before it is returned; None if it is not due or already sent.
@@ -72,13 +69,13 @@ class Member:
         disk. Reports of a campaign that relies on a crowd are not given out: `send` alone sends them, through a
         relay.
         """
-        if self._in_crowd:
+        if self.campaign.gateway is not None:
             raise CampaignRefused("reports of a campaign that relies on a crowd are sent through a relay only")
-        now = self._now(now)
+        now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
             if self._id not in ledger.accounts:
                 raise StateError("no answer to this campaign has been given yet")
-            return None if held is None else self._prepared(ledger, held, now, tried=False)
+            return self._prepared(ledger, held, now, tried=False)
 
     def send(
         self,
@@ -96,12 +93,12 @@ class Member:
         and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped.
         """
         address = Address.of(server, self._id)
-        if self._in_crowd:
-            with self.opened(self._now(None)) as (ledger, _):
-                address, post = sending.through_relay(self.campaign, ledger.policy, address)
-        # A proxy that cannot be used is an error before a report is made.
-        address.reached_by()
-        now = self._now(None)
+        if (gateway := self.campaign.gateway) is not None:
+            with self.opened(self._clock()) as (ledger, _):
+                relays = () if ledger.policy is None else ledger.policy.relays
+            address, post = sending.through_relay(self._id, gateway, relays, address)
+        address.reached_by()  # A proxy that cannot be used is an error at once, and before a report is made.
+        now = self._clock()
         due = self.due(now)
         if due is None or due > now:
             return Outcome.NOTHING
@@ -114,7 +111,7 @@ class Member:
 
     def leave(self) -> None:
         """Leave the campaign. Nothing is sent once this returns. What was charged stays charged."""
-        with self.folder.held(SENDING, _PATIENCE), opened_ledger(self.folder, self._now(None)) as ledger:
+        with self.folder.held(SENDING, _PATIENCE), opened_ledger(self.folder, self._clock()) as ledger:
             if self._id in ledger.accounts:
                 self._finish(ledger)
 
@@ -124,8 +121,8 @@ class Member:
         with opened_ledger(self.folder, now) as ledger:
             account, held = ledger.accounts.get(self._id), None
             if account is not None and not account.life:
-                self._forget()  # The process may have been killed before it did.
-            elif account is not None and self.campaign.turns and last_begun(self.campaign, now) > account.first:
+                self.folder.remove(file_name(self._id))  # The process may have been killed before it did.
+            elif account is not None and self.campaign.turns and self.campaign.last_begun(now) > account.first:
                 ledger = self._finish(ledger)  # The turn is over.
             elif account is not None:
                 held = State.read(self.folder, self._id)
@@ -141,52 +138,62 @@ class Member:
         """Keep nothing but the ledger's account: the campaign was left, or its turn is over."""
         finished = ledger.joined(self.campaign)
         finished.write(self.folder)
-        self._forget()
+        self.folder.remove(file_name(self._id))
         return finished
 
-    def _forget(self) -> None:
-        """Remove the state, and one that was half-written when the process was killed."""
-        self.folder.remove(f"{file_name(self._id)}.part", file_name(self._id))
-
-    @contextlib.contextmanager
-    def _attempt(self, tried: bytes | None) -> Iterator[bytes | None]:
-        """An attempt to send. It yields the report, which the ledger then has as tried; or None.
+    def _attempt(self, tried: bytes | None, post: Callable[[bytes], Reply]) -> tuple[bytes | None, Reply]:
+        """An attempt to send: the report, which the ledger then has as tried, or None; and the reply.
 
         No other process can send meanwhile. Only the process that tried a report before has it, and may try it
         again until the client has left.
         """
-        with self.folder.held(SENDING, _PATIENCE):
-            now, body = self._now(None), None
+        with contextlib.suppress(FolderBusy), self.folder.held(SENDING, _PATIENCE):
+            now, body = self._clock(), tried
             with self.opened(now) as (ledger, held):
-                if held is not None and tried is None:
+                if tried is None:
                     body = self._prepared(ledger, held, now, tried=True)
-                elif held is not None and held.prepared == (self.campaign.round_at(now), tried):
-                    body = tried
-            yield body
+                elif held is None or held.prepared != (self.campaign.round_at(now), tried):
+                    body = None
+            if body is not None:
+                return body, post(body)
+        return None, Reply(None)
 
     def _sent(self, body: bytes) -> None:
         """Note that a report was sent or given up, and is not sent again. After a turn, nothing else is kept."""
-        with self.opened(self._now(None)) as (ledger, held):
+        with self.opened(self._clock()) as (ledger, held):
             if held is not None and self.campaign.turns is not None:
                 self._finish(ledger)
             elif held is not None and held.prepared is not None and held.prepared.body == body:
                 replace(held, prepared=None).write(self.folder, self._id)
 
-    def _prepared(self, ledger: Ledger, held: State, now: float, *, tried: bool) -> bytes | None:
+    def _next(self, ledger: Ledger, held: State | None, now: float) -> tuple[int, float | None]:
+        """The next round with a report, and when to send it: now, if it was made and never tried; or (0, None).
+
+        No round is answered up to one that was answered or tried. In a crowd, a round whose moment has passed is
+        skipped, because late reports of several campaigns would leave together, as one person's.
+        """
+        if held is None:
+            return 0, None
+        account, begun = ledger.accounts[self._id], self.campaign.last_begun(now)
+        if held.prepared is not None and account.tried < held.prepared.round == begun:
+            return begun, now
+        first, last = max(begun, account.through + 1), min(account.last, held.ratchet.round + _FARTHEST)
+        for round in range(first, last + 1):
+            moment = self._moment(held.ratchet.at(round))
+            if self.campaign.gateway is None or now <= moment + GRACE:
+                return round, moment
+        return 0, None
+
+    def _prepared(self, ledger: Ledger, held: State | None, now: float, *, tried: bool) -> bytes | None:
         """The report of the present round: the one on disk, or a new one if it is time to send it.
 
         None once it was tried, which is noted here if it is `tried` now.
         """
-        account, round = ledger.accounts[self._id], self.campaign.round_at(now)
-        if round is None:
+        round, due = self._next(ledger, held, now)
+        if held is None or due is None or due > now:
             return None
         made = held
-        if not self._may_send(account, held, now):
-            if not self._open(account, held, round):
-                return None
-            ratchet = held.ratchet.at(round)
-            if now < self._moment(ratchet) or self._missed(ratchet, now):
-                return None
+        if held.prepared is None or held.prepared.round != round:
             try:
                 made = self._up_to_date(held, now).answered(self.campaign, round)
             except (DeckEmpty, FadedAway, RoundPassed):
@@ -205,36 +212,13 @@ class Member:
         elif held.days is not None:
             value = encoding.encode(held.days.answer(encoding, _day(now)))
         # Copies of a state make the same bytes: what is fresh about the answer follows from the key.
-        fresh = held.ratchet.entropy(f"value/{value}")
-        return held if value == held.value else held.holding(self.campaign, value, fresh)
-
-    def _may_send(self, account: Account, held: State, now: float) -> bool:
-        """Whether there is a report of the present round that was never tried."""
-        prepared = held.prepared
-        return prepared is not None and account.tried < prepared.round == self.campaign.round_at(now)
-
-    def _open(self, account: Account, held: State, round: int) -> bool:
-        """Whether a round may be answered: no round from it on was answered."""
-        return account.through < round <= account.last and 0 <= round - held.ratchet.round <= _FARTHEST
-
-    def _missed(self, ratchet: Ratchet, now: float) -> bool:
-        """Whether a round is skipped because its moment has passed.
-
-        That is so in a crowd only: late reports of several campaigns would leave together, as one person's.
-        """
-        return self._in_crowd and now > self._moment(ratchet) + GRACE
+        return held.holding(self.campaign, value, held.ratchet.entropy(f"value/{value}"))
 
     def _moment(self, ratchet: Ratchet) -> float:
         """The time at which the report of a round is sent, uniform over its last look except for its ends."""
         share, length = ratchet.moment(), self.campaign.look_seconds
         begins = self.campaign.begins(ratchet.round + 1) - length
         return begins + length / MARGIN + share * length * (1 - 2 / MARGIN)
-
-    def _now(self, given: float | None) -> float:
-        now = self._clock() if given is None else given
-        if not math.isfinite(now):
-            raise ValueError(f"now must be finite, in seconds since 1970, got {now}")
-        return now
 
 
 class Client(Member):
@@ -256,7 +240,7 @@ class Client(Member):
     ) -> None:
         policy.check_published(campaign, directory)
         super().__init__(campaign, folder, clock=clock)
-        self.policy = policy
+        self.policy = replace(policy, pins=())
 
     def answer(self, value: Any) -> None:
         """Set the person's value from now on. The first value joins the campaign, from the next round on.
@@ -273,9 +257,9 @@ class Client(Member):
         self._hold(value, None)
 
     def _hold(self, value: Any, days: DaysOfUse | None) -> None:
-        encoding, now = self.campaign.encoding, self._now(None)
+        encoding, now = self.campaign.encoding, self._clock()
         path = encoding if isinstance(encoding, AnswerPath) else None
-        given = (path.of if path else encoding).encode(value)
+        given = self.campaign.answers.encode(value)
         # Until there are other answers, a path is this one in every look.
         encoded = path.joined([given] * path.looks) if path else given
         with self.opened(now) as (ledger, held):
@@ -285,7 +269,7 @@ class Client(Member):
                 state = State.new(self.campaign, encoded, first, system)
                 listed = () if state is None else (state.ratchet.round, state.life)
                 changed = changed.joined(self.campaign, *listed)
-            elif held is not None and not path and encoded != held.value:
+            elif held is not None and not path:
                 state = held.holding(self.campaign, encoded, system)
             if state is not None:
                 looks = noted_look(state.looks, self.campaign, given, now) if path else ()
@@ -309,7 +293,7 @@ class Client(Member):
             return
         if self.campaign.guarantee.values == "fixed":
             raise CampaignRefused("this campaign is about a value that never changes, and days of use do")
-        now = self._now(None)
+        now = self._clock()
         with self.opened(now) as (_, held):
             before = None if held is None else held.days
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
@@ -342,13 +326,12 @@ def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = ti
 
 def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: float) -> int:
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
-    policy.check_relayed(campaign)
-    policy.check_every_round(campaign)
+    policy.check_sending(campaign)
     _check_sendable(campaign)
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
-    first = last_begun(campaign, now) + 1
-    if first > last_round(campaign):
+    first = campaign.last_begun(now) + 1
+    if first > (campaign.last_round or LAST_ROUND):
         raise CampaignRefused("this campaign is over: no later round is left")
     if campaign.first_round < ledger.settled:
         raise CampaignRefused(
@@ -375,12 +358,10 @@ def _day(now: float) -> int:
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
     """Every campaign in which the person of this folder has a report to send, now or later."""
-    opened = Folder(folder)
-    with opened.locked():
-        ledger = Ledger.read(opened)
+    accounts = sorted(read_ledger(folder).accounts.items())
     # Of a state that was only half-written, the member removes what is left once the turn is over.
-    living = [name for name in sorted(ledger.accounts) if any(opened.path.glob(f"{file_name(name)}*"))]
-    return [Member(ledger.accounts[name].campaign, opened, clock=clock) for name in living]
+    living = [account for name, account in accounts if any(folder.glob(f"{file_name(name)}*"))]
+    return [Member(account.campaign, folder, clock=clock) for account in living]
 
 
 class SendTimes:
@@ -398,27 +379,25 @@ class SendTimes:
 
     def tend(self, member: Member, send: Callable[[], Outcome]) -> tuple[Outcome, float | None]:
         """Send if it is time. The result is the outcome, and when to call this again; None if no round is left."""
-        outcome, name = Outcome.NOTHING, member.campaign.id
-        if self._is_time(member):
+        outcome, planned = Outcome.NOTHING, self._plan(member)
+        if planned is not None and planned <= self._clock():
             outcome = send()
-            self._planned.pop(name, None)
-            self._is_time(member)
-        return outcome, self._planned.get(name)
+            del self._planned[member.campaign.id]
+            planned = self._plan(member)
+        return outcome, planned
 
-    def _is_time(self, member: Member) -> bool:
-        """Whether to send now. A sending time that was missed is replaced by a new random one soon."""
-        now = self._clock()
-        due, name = member.due(now), member.campaign.id
+    def _plan(self, member: Member) -> float | None:
+        """The sending time, if any is left. One that was missed is replaced by a new random one soon."""
+        now, name = self._clock(), member.campaign.id
+        due, planned = member.due(now), self._planned.pop(name, -math.inf)
         if due is None:
-            self._planned.pop(name, None)
-            return False
-        planned = self._planned.get(name, -math.inf)
+            return None
         if due > now:
             planned = due
         elif not now - GRACE <= planned <= now + LONGEST:
             planned = now + self._delay(member, now)
         self._planned[name] = planned
-        return planned <= now
+        return planned
 
     @staticmethod
     def _delay(member: Member, now: float) -> float:
@@ -428,6 +407,6 @@ class SendTimes:
         is in its last part.
         """
         campaign = member.campaign
-        left = campaign.round_seconds - (now - campaign.first_round) % campaign.round_seconds
+        left = campaign.begins(campaign.last_begun(now) + 1) - now
         span = min(LONGEST, max(left - campaign.look_seconds / MARGIN, left / 2))
         return span * secrets.randbits(53) / (1 << 53)

@@ -8,19 +8,19 @@ mode or links changes neither.
 """
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from untrackable import strict_json
 from untrackable.errors import FolderBusy, StateError
+from untrackable.whole_files import replace_private, sync_folder
 
 SENDING = "sending"
 """The file that is locked while a report is sent or a campaign is left."""
@@ -35,12 +35,15 @@ _GENERATION = 0x80087601
 """The code of FS_IOC_GETVERSION on Linux."""
 
 
+Content = TypeVar("Content")
+
+
 class Folder:
     """The folder of a client's private files. Its mode is 0700, and that of its files 0600."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lock: int | None = None
+        self._lock = -1
         for missing in reversed([path for path in (self.path, *self.path.parents) if not path.exists()]):
             with contextlib.suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
@@ -55,46 +58,32 @@ class Folder:
         for name in ("lock", SENDING):
             os.close(self._opened(name))
 
-    def read(self, name: str, what: str) -> dict[str, Any] | None:
+    def read(self, name: str, what: str, understood: Callable[[dict[str, Any]], Content]) -> Content | None:
         """The content of a file, or None if there is none. A damaged file is an error, and is left as it is."""
         try:
             with os.fdopen(os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
                     raise StateError(f"{what} cannot be read: it is no file of at most {_LARGEST_FILE:,} bytes")
-                return unframed(file.read(), what)
+                data = file.read()
+            return understood(unframed(data, what))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise StateError(f"{what} cannot be read: {error.strerror}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StateError(f"{what} cannot be understood: {type(error).__name__}") from None
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Replace a file. At every moment, either the old one or the new one is there, and whole."""
-        part, whole = self.path / f"{name}.part", self.path / name
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)  # noqa: PTH108 - left over by a process that was killed
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        try:
-            left = memoryview(framed(content))
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
-        except BaseException:  # This includes an interrupt.
-            with contextlib.suppress(OSError):
-                os.unlink(part)  # noqa: PTH108
-            raise
-        finally:
-            os.close(descriptor)
-        os.replace(part, whole)  # noqa: PTH105
-        self._sync()
+        replace_private(self.path / name, framed(content))
 
-    def remove(self, *names: str) -> None:
-        """Delete the files of these names that are there, for good."""
-        there = [self.path / name for name in names if os.path.lexists(self.path / name)]
-        for path in there:
-            os.unlink(path)  # noqa: PTH108
-        if there:
-            self._sync()
+    def remove(self, name: str) -> None:
+        """Delete a file for good, if it is there, and what is left of it from a process that was killed."""
+        for path in (self.path / f"{name}.part", self.path / name):
+            if os.path.lexists(path):
+                path.unlink()
+                sync_folder(self.path)
 
     @contextlib.contextmanager
     def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
@@ -106,8 +95,8 @@ class Folder:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
-                except OSError as error:
-                    if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= until:
+                except BlockingIOError:
+                    if time.monotonic() >= until:
                         raise FolderBusy(f"{self.path} is in use by another process") from None
                 time.sleep(_NAP)
             yield descriptor
@@ -121,17 +110,17 @@ class Folder:
             try:
                 yield
             finally:
-                self._lock = None
+                self._lock = -1
 
     @property
     def count(self) -> int:
         """The number of ledgers that were written or begun; 0 in a new folder."""
-        return os.fstat(self._held_lock).st_size
+        return os.fstat(self._lock).st_size
 
     def advance(self, count: int) -> None:
         """Write the count. It is never half-written, because it is a size."""
-        os.ftruncate(self._held_lock, count)
-        os.fsync(self._held_lock)
+        os.ftruncate(self._lock, count)
+        os.fsync(self._lock)
 
     @property
     def mark(self) -> str:
@@ -140,28 +129,11 @@ class Folder:
         A file system may use an inode again, so its generation is part of the mark. If the file system has no
         generations, the time of the last change is, although a change of owner, mode or links changes it too.
         """
-        return _mark(self._held_lock)
-
-    def mark_when_opened(self) -> str:
-        """The mark of the lock file if it is opened once more."""
         with (self.path / "lock").open("rb") as file:
             return _mark(file.fileno())
 
-    @property
-    def _held_lock(self) -> int:
-        if self._lock is None:
-            raise RuntimeError("the folder must be locked first")
-        return self._lock
-
     def _opened(self, name: str) -> int:
         return os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-
-    def _sync(self) -> None:
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _mark(descriptor: int) -> str:
@@ -185,24 +157,16 @@ def framed(content: dict[str, Any]) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def unframed(data: bytes, what: str) -> dict[str, Any]:
+def unframed(data: bytes, what: str) -> Any:
     """The content of a file. Bytes that `framed` would not have written are an error."""
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
-    if len(data) < len(_MAGIC) + _DIGEST or not data.startswith(_MAGIC[:3]):
-        raise StateError(f"{what} is damaged: it is truncated, or this library did not write it")
-    if not data.startswith(_MAGIC):
+    if data.startswith(_MAGIC[:3]) and data[3:4] not in (b"", _MAGIC[3:]):
         raise StateError(
             f"another version of this library wrote {what}: it has format {data[3]}, and this library reads format "
             f"{_MAGIC[3]}; move the whole folder away and answer again: only rounds that begin later are answered "
             "then, and you must subtract what was spent before from the policy; with turns this counts as wiped "
             "storage"
         )
-    if hashlib.sha256(body).digest() != digest:
-        raise StateError(f"{what} is damaged: its checksum does not match")
-    try:
-        content = strict_json.parse(body[len(_MAGIC) :])
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise StateError(f"{what} is damaged: this library did not write it")
-    return content
+    if not data.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
+        raise StateError(f"{what} is damaged: it was truncated or altered, or this library did not write it")
+    return strict_json.parse(body[len(_MAGIC) :])

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from untrackable.brackets import at_least, at_most
 from untrackable.client.folder import Folder
-from untrackable.client.policy import Policy
+from untrackable.client.policy import Policy, option
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
 from untrackable.protocol.campaign import Campaign, identify
 from untrackable.protocol.wire import LAST_ROUND
@@ -32,6 +32,8 @@ _FORGIVEN = 1 + 1e-12
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
 _LOG = logging.getLogger(__name__)
+
+_campaign = lru_cache(maxsize=64)(Campaign.from_bytes)
 
 Clock = Callable[[], float]
 """Seconds since 1970."""
@@ -70,7 +72,8 @@ class Account:
     @property
     def last(self) -> int:
         """The last round that may be answered."""
-        return self.first if self.campaign.turns is not None else last_round(self.campaign)
+        end = self.first if self.campaign.turns is not None else self.campaign.last_round
+        return min(end or LAST_ROUND, LAST_ROUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class Ledger:
         """With a policy that allows no more than the stored one, if there is one; otherwise `PolicyRaised`."""
         if self.policy is not None:
             policy.check_not_above(self.policy)
-        return replace(self, policy=replace(policy, pins=()))
+        return replace(self, policy=policy)
 
     def joined(self, campaign: Campaign, first: int = 1, life: str = "") -> "Ledger":
         """The ledger with a state that answers from a round on, or only this one; or with none."""
@@ -106,43 +109,23 @@ class Ledger:
         last_tried = max(account.tried, round) if tried else account.tried
         return self._with(replace(account, through=max(account.through, round), tried=last_tried))
 
-    def moved(self, now: float) -> "Ledger":
-        """The ledger in a copied folder. Rounds that have begun may have been answered, so they are closed."""
-        if now < self.time:
-            raise ClockBehind(
-                "the folder was restored or copied, and the clock is behind the time when it was last written: "
-                "it is not known which rounds have begun since; nothing is answered or changed until the clock is "
-                "right"
-            )
-        ledger = self
-        for name, account in self.accounts.items():
-            if account.life:
-                ledger = ledger.marked(name, last_begun(account.campaign, now), tried=True)
-        return replace(ledger, time=int(now), settled=int(now))
-
     def check(self, policy: Policy, before: "Ledger") -> None:
         """Refuse what all campaigns together reveal if it exceeds the policy, or more turns than it allows.
 
         The error says what the ledger `before` this campaign had left.
         """
-        spent = self.spent
-        needed = {name: at_most(sum, 3) for name, sum in spent._asdict().items()}
-        above = [name for name in needed if getattr(spent, name) > getattr(policy, name) * _FORGIVEN]
-        if "eps" in above or "delta" in above:
-            left = at_least(max(0.0, policy.eps - before.spent.eps), 3)
-            larger = [name for name in ("eps", "delta") if getattr(spent, name) > getattr(policy, name)]
-            raise CampaignRefused(
-                "this campaign does not fit your privacy budget: all campaigns together would need eps "
-                f"{needed['eps']} and delta {needed['delta']} (upper), and your policy allows {policy.eps:g} and "
-                f"{policy.delta:g}. Before this one, eps {left} is left (lower). `untrackable policy show` says "
-                "what is spent. Only you can raise your budget, if you mean it: `untrackable policy set "
-                f"{' '.join(f'--{name} {needed[name]}' for name in larger)}`"
-            )
+        spent = self.spent._asdict()
+        above = [name for name, sum in spent.items() if sum > getattr(policy, name) * _FORGIVEN]
         if above:
+            needed = {name: at_most(spent[name], 3) for name in above}
+            allowed = " and ".join(f"{getattr(policy, name):g}" for name in above)
+            left = at_least(max(0.0, policy.eps - before.spent.eps), 3)
             raise CampaignRefused(
-                "this campaign would make you too easy to track: all campaigns together need gamma "
-                f"{needed['gamma']} and a tracking delta of {needed['tracking_delta']} (upper), and your policy "
-                f"allows {policy.gamma:g} and {policy.tracking_delta:g}"
+                "this campaign does not fit your privacy budget: all campaigns together would need "
+                f"{' and '.join(f'{name} {sum}' for name, sum in needed.items())} (upper), and your policy allows "
+                f"{allowed}. Before this one, eps {left} is left (lower). `untrackable policy show` says what is "
+                "spent. Only you can raise your budget, if you mean it: `untrackable policy set "
+                f"{' '.join(option(*limit) for limit in needed.items())}`"
             )
         self._check_turns(policy)
 
@@ -196,14 +179,13 @@ class Ledger:
         It has no mark if it is one behind the lock's count. An older ledger is an error, and so is a state that the
         ledger does not list.
         """
-        content, written = folder.read(NAME, "the ledger"), folder.count
+        ledger, written = folder.read(NAME, "the ledger", Ledger.from_content), folder.count
         states = sorted(path.name.removesuffix(".state") for path in folder.path.glob("*.state"))
-        if content is None:
+        if ledger is None:
             # At count 1, writing the first ledger may have been interrupted, and nothing was sent.
             if written > 1 or states:
                 raise StateError(f"the ledger is missing, so it is not known what was spent; {_WHAT_TO_DO}")
             return Ledger(folder_mark=folder.mark)
-        ledger = Ledger.from_content(content)
         if ledger.count < written - 1:
             raise StateError(f"the ledger is an old one, so it is not known what was spent since; {_WHAT_TO_DO}")
         if unknown := [name for name in states if name not in ledger.accounts]:
@@ -228,21 +210,18 @@ class Ledger:
     @staticmethod
     def from_content(content: Mapping[str, Any]) -> "Ledger":
         """The ledger of this JSON."""
-        try:
-            stored = content["policy"]
-            accounts = [
-                Account(**{**one, "document": one["document"].encode()}) for one in content["accounts"].values()
-            ]
-            return Ledger(
-                {identify(one.document): one for one in accounts},
-                str(content["place"]),
-                int(content["count"]),
-                int(content["time"]),
-                int(content["settled"]),
-                None if stored is None else Policy.from_limits(stored),
-            )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StateError(f"the ledger cannot be understood: {type(error).__name__}") from None
+        stored = content["policy"]
+        accounts = [
+            Account(**{**one, "document": one["document"].encode()}) for one in content["accounts"].values()
+        ]
+        return Ledger(
+            {identify(one.document): one for one in accounts},
+            str(content["place"]),
+            int(content["count"]),
+            int(content["time"]),
+            int(content["settled"]),
+            None if stored is None else Policy.from_limits(stored),
+        )
 
     def _with(self, account: Account) -> "Ledger":
         return replace(self, accounts={**self.accounts, identify(account.document): account})
@@ -251,6 +230,8 @@ class Ledger:
 @contextlib.contextmanager
 def opened_ledger(folder: Folder, now: float) -> Iterator[Ledger]:
     """Hold a folder and read its ledger; a copied folder is settled first."""
+    if not math.isfinite(now):
+        raise ValueError(f"now must be finite, in seconds since 1970, got {now}")
     with folder.locked():
         ledger = Ledger.read(folder)
         if ledger.folder_mark != folder.mark:
@@ -259,10 +240,21 @@ def opened_ledger(folder: Folder, now: float) -> Iterator[Ledger]:
 
 
 def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
-    """Settle a folder that was restored or copied. Reports that were about to be sent may have been sent."""
-    ledger.moved(now).write(folder)
+    """Settle a folder that was restored or copied: rounds that have begun are closed.
+
+    They may have been answered, and reports that were about to be sent may have been sent.
+    """
+    if now < ledger.time:
+        raise ClockBehind(
+            "the folder was restored or copied, and the clock is behind the time when it was last written: it is "
+            "not known which rounds have begun since; nothing is answered or changed until the clock is right"
+        )
+    for name, account in ledger.accounts.items():
+        if account.life:
+            ledger = ledger.marked(name, account.campaign.last_begun(now), tried=True)
+    replace(ledger, time=int(now), settled=int(now)).write(folder)
     settled = Ledger.read(folder)
-    if settled.folder_mark != folder.mark_when_opened():
+    if settled.folder_mark != folder.mark:
         raise StateError(
             f"{folder.path} is on a file system where a file that is opened again looks like another one "
             "(inode, time of writing), so the client cannot notice copies and answers nothing: "
@@ -292,20 +284,5 @@ def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> P
     """
     opened = Folder(folder)
     with opened_ledger(opened, clock()) as ledger:
-        replace(ledger, policy=replace(policy, pins=())).write(opened)
+        replace(ledger, policy=policy).write(opened)
         return ledger.policy
-
-
-def last_begun(campaign: Campaign, now: float) -> int:
-    """The last round that has begun; 0 if none has."""
-    return max(0, int((now - campaign.first_round) // campaign.round_seconds) + 1)
-
-
-def last_round(campaign: Campaign) -> int:
-    """The last round that a client may answer: of the campaign, or of the mechanism if that is earlier."""
-    return min(end for end in (campaign.rounds, campaign.randomizer.last_round, LAST_ROUND) if end is not None)
-
-
-@lru_cache(maxsize=64)
-def _campaign(document: bytes) -> Campaign:
-    return Campaign.from_bytes(document)

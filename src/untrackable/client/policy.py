@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from untrackable import checks, strict_json
@@ -14,20 +14,12 @@ if TYPE_CHECKING:
 
     from untrackable.protocol.campaign import Campaign, Directory
 
-LIMITS: dict[str, Any] = {
-    "eps": 1.0,
-    "delta": 1e-6,
-    "gamma": 0.0,
-    "tracking_delta": 0.0,
-    "every_round": False,
-    "turns_a_year": 4,
-}
-"""What a policy limits, all campaigns together, and the cautious limits. Each may be lowered at any time."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The limits for all answers to all campaigns: (eps, delta)-private and (gamma, tracking_delta)-untrackable.
+
+    Those that are not given are cautious. Each may be lowered at any time.
 
     `eps` and `delta` are about an observer who knows which reports are the person's: relay and collector together,
     or the collector if there is no relay.
@@ -47,12 +39,12 @@ class Policy:
     only these, so a server cannot give one person a campaign of their own.
     """
 
-    eps: float
-    delta: float = LIMITS["delta"]
-    gamma: float = LIMITS["gamma"]
-    tracking_delta: float = LIMITS["tracking_delta"]
-    every_round: bool = LIMITS["every_round"]
-    turns_a_year: int = LIMITS["turns_a_year"]
+    eps: float = 1.0
+    delta: float = 1e-6
+    gamma: float = 0.0
+    tracking_delta: float = 0.0
+    every_round: bool = False
+    turns_a_year: int = 4
     relays: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
 
@@ -61,6 +53,8 @@ class Policy:
 
         if not isinstance(self.every_round, bool):
             raise TypeError(f"every_round must be True or False, not {type(self.every_round).__name__}")
+        for relay in self.relays:
+            WebAddress.parse("relay", relay)
         checks.settle(
             self,
             eps=checks.positive("eps", self.eps),
@@ -68,7 +62,7 @@ class Policy:
             gamma=checks.non_negative("gamma", self.gamma),
             tracking_delta=checks.probability("tracking_delta", self.tracking_delta),
             turns_a_year=checks.integer("turns_a_year", self.turns_a_year, low=0),
-            relays=tuple(dict.fromkeys(_checked_relay(relay) for relay in self.relays)),
+            relays=tuple(dict.fromkeys(self.relays)),
             pins=tuple(sorted({check_id(pin) for pin in self.pins})),
         )
 
@@ -79,7 +73,7 @@ class Policy:
         if above or relays:
             more = [f"{name} {limit!r} instead of {getattr(stored, name)!r}" for name, limit in above.items()]
             more += [f"the relay {relay}" for relay in relays]
-            options = [_option(name, limit) for name, limit in above.items()]
+            options = [option(name, limit) for name, limit in above.items()]
             options += [f"--relay {relay}" for relay in (*stored.relays, *relays) if relays]
             raise PolicyRaised(
                 f"this would allow more than the policy stored in this folder: {', '.join(more)}; nothing was "
@@ -94,11 +88,11 @@ class Policy:
     @staticmethod
     def from_limits(content: Mapping[str, Any]) -> Policy:
         """The policy that has these limits, and no pins."""
-        limits: dict[str, Any] = {name: type(usual)(content[name]) for name, usual in LIMITS.items()}
+        limits = {name: type(usual)(content[name]) for name, usual in LIMITS.items()}
         return Policy(**limits, relays=tuple(content["relays"]))
 
-    def check_every_round(self, campaign: Campaign) -> None:
-        """Raise `CampaignRefused` if everybody answers every round, and this is not allowed."""
+    def check_sending(self, campaign: Campaign) -> None:
+        """Raise `CampaignRefused` if reports must not be sent as a campaign asks: every round, or to a relay."""
         if campaign.turns is None and not self.every_round:
             raise CampaignRefused(
                 "in this campaign everybody answers every round, and that gives people away whatever the reports "
@@ -106,10 +100,7 @@ class Policy:
                 "who is never at both in the same round. Campaigns with turns do not have this weakness. If you "
                 "mean it: `untrackable policy set --every-round`"
             )
-
-    def check_relayed(self, campaign: Campaign) -> None:
-        """Raise `CampaignRefused` if a campaign relies on a crowd and no relay is named."""
-        if campaign.guarantee.crowd is not None and not self.relays:
+        if campaign.gateway is not None and not self.relays:
             raise CampaignRefused(
                 "this campaign relies on a crowd: its reports are private only if nobody knows who sent which. So "
                 "they are sent through a relay that you trust not to work with the collector, and never directly; "
@@ -131,15 +122,13 @@ class Policy:
             raise CampaignRefused(f"campaign {campaign.id} is neither pinned nor in the directory")
 
 
-def _checked_relay(relay: object) -> str:
-    """An address of a relay: https, or http on this machine."""
-    if not isinstance(relay, str):
-        raise TypeError(f"relays must be addresses as texts, not {type(relay).__name__}")
-    WebAddress.parse("relay", relay)
-    return relay
+LIMITS: dict[str, Any] = {
+    field.name: field.default for field in fields(Policy) if field.name not in ("relays", "pins")
+}
+"""What a policy limits, all campaigns together, and the cautious limits."""
 
 
-def _option(name: str, limit: object) -> str:
+def option(name: str, limit: object) -> str:
     """The option of `untrackable policy set` that allows a limit."""
-    option = f"--{name.replace('_', '-')}"
-    return option if limit is True else f"{option} {limit!r}"
+    written = f"--{name.replace('_', '-')}"
+    return written if limit is True else f"{written} {limit}"

@@ -18,19 +18,17 @@ import urllib.parse
 import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from untrackable import checks, strict_json
-from untrackable.client.policy import Policy
-from untrackable.errors import CampaignRefused, FolderBusy, SealingError
+from untrackable import strict_json
+from untrackable.errors import CampaignRefused, SealingError
 from untrackable.oblivious.binary_http import BinaryResponse, reports_request
 from untrackable.oblivious.key_config import KeyConfig
-from untrackable.protocol.campaign import Campaign, check_id
+from untrackable.protocol.campaign import Gateway, check_id
 from untrackable.protocol.wire import round_of
 from untrackable.web_address import WebAddress, is_host, is_this_machine
 
@@ -40,7 +38,7 @@ TIMEOUT = 60.0
 WINDOW = 300.0
 """Further attempts may follow within this many seconds after the first one."""
 TRIES = 6
-FIRST_WAIT, LONGEST_WAIT = 2.0, 60.0
+FIRST_WAIT = 2.0
 _FINAL = 200
 _LATER = (408, 425, 429)
 
@@ -48,7 +46,6 @@ UNKNOWN_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key"
 """The problem type of a gateway that does not have the key (RFC 9458, section 5.3)."""
 _LARGEST_ANSWER = 1 << 17
 """The most bytes of an answer that are received, with everything before it."""
-_LARGEST_CONTENT = 1 << 14
 _ASKED_TO_RETRY = (429, 503)
 
 _ROUTES, _NEIGHBOURS = Path("/proc/net/route"), Path("/proc/net/arp")
@@ -75,22 +72,11 @@ class Reply:
     retry_after: float | None = None
 
     @property
-    def accepted(self) -> bool:
-        """Whether the report is stored."""
-        return self.status is not None and 200 <= self.status < 300
-
-    @property
-    def later(self) -> bool:
-        """Whether a later attempt may help. A refusal or a redirection is final."""
-        return self.status is None or self.status in _LATER or self.status >= 500
-
-
-class Proxy(NamedTuple):
-    """A proxy that is asked for a tunnel over plain HTTP. The data in the tunnel is under TLS."""
-
-    host: str
-    port: int
-    credentials: str | None
+    def outcome(self) -> Outcome | None:
+        """What became of the report; None if a later attempt may help. A refusal or a redirection is final."""
+        if self.status is None or self.status in _LATER or self.status >= 500:
+            return None
+        return Outcome.ACCEPTED if 200 <= self.status < 300 else Outcome.REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +97,20 @@ class Address(WebAddress):
             raise ValueError("relay must not be the collector: whoever runs both knows who sent which report")
         return Address(at.scheme, at.host, at.port, at.path or "/")
 
-    def proxy(self) -> Proxy | None:
-        """The proxy that the environment names (https_proxy, all_proxy, no_proxy). There is none for http.
+    def reached_by(self) -> tuple[str, int, bytes]:
+        """The host and port to connect to, and the request for a tunnel over plain HTTP if a proxy is there.
 
-        Errors name the variable only, because it may hold a password.
+        The environment names the proxy (https_proxy, all_proxy, no_proxy). There is none for http. Errors name the
+        variable only, because it may hold a password.
         """
         named = {} if self.scheme == "http" else urllib.request.getproxies()
         variable = "https" if named.get("https") else "all"
         if not named.get(variable) or urllib.request.proxy_bypass(self.netloc):
-            return None
+            return self.host, self.port, b""
         scheme, _, rest = named[variable].rpartition("://")
-        pair = None
         try:
             parts = urllib.parse.urlsplit(f"http://{rest}")
             host, port = parts.hostname or "", parts.port
-            if parts.username is not None:
-                pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
         except ValueError:
             host, port = "", 0
         if scheme.lower() not in ("", "http") or not is_host(host) or port == 0:
@@ -134,11 +118,12 @@ class Address(WebAddress):
                 f"{variable}_proxy (in the environment) must be a proxy such as http://proxy.example:3128; "
                 "other kinds (https, socks) are not supported, and nothing is sent without the proxy"
             )
-        return Proxy(host, port or 80, None if pair is None else b64encode(pair.encode()).decode())
-
-    def reached_by(self) -> tuple[str, int]:
-        """The host and port to connect to: the server's or a proxy's."""
-        return (self.proxy() or (self.host, self.port))[:2]
+        to = f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
+        if parts.username is not None:
+            pair = ":".join(urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
+            lines.append(f"Proxy-Authorization: Basic {b64encode(pair.encode()).decode()}")
+        return host, port or 80, _head(lines)
 
 
 Ready = Callable[[str, str], bool]
@@ -147,8 +132,8 @@ Post = Callable[[Address, bytes, Ready], Reply]
 """A function that sends a report once. It asks `Ready` right before the report goes out."""
 Look = Callable[[str, int], str]
 """A function that describes the network that this machine is attached to; "" if a host cannot be reached."""
-Attempt = Callable[[bytes | None], AbstractContextManager[bytes | None]]
-"""An attempt, given the report that was tried before: it yields the report that may be sent now, or None."""
+Attempt = Callable[[bytes | None, Callable[[bytes], Reply]], tuple[bytes | None, Reply]]
+"""An attempt, given the report that was tried before and what sends one: the report that was sent now, or None."""
 
 
 def deliver(
@@ -167,7 +152,7 @@ def deliver(
     If the same bytes went out from two networks, an observer could link them. So once they may have gone out, they
     are sent again only by this process, from the same local address, and while the network looks the same.
     """
-    (host, port), began, body = address.reached_by(), clock(), None
+    (host, port, _), began, body = address.reached_by(), clock(), None
     used: tuple[str, str] | None = None
 
     def ready(local: str, peer: str) -> bool:
@@ -185,18 +170,14 @@ def deliver(
             return Outcome.OFFLINE, None
         if used is not None and network != used[1]:
             break
-        try:
-            with attempt(body) as given:
-                if given is not None:
-                    body, reply = given, post(address, given, ready)
-        except FolderBusy:  # Another process is sending.
-            given = None
-        if given is None:
+        sent, reply = attempt(body, lambda report: post(address, report, ready))
+        if sent is None:
             return (Outcome.NOTHING if body is None else Outcome.GIVEN_UP), body
-        if not reply.later:
-            return (Outcome.ACCEPTED if reply.accepted else Outcome.REFUSED), body
+        body = sent
+        if reply.outcome is not None:
+            return reply.outcome, body
         # Twice as long each time, times a random number between ½ and 1½.
-        usual = min(LONGEST_WAIT, FIRST_WAIT * 2.0**tries) * (0.5 + secrets.randbits(53) / (1 << 53))
+        usual = FIRST_WAIT * 2.0**tries * (0.5 + secrets.randbits(53) / (1 << 53))
         wait = max(usual, reply.retry_after or 0.0)
         if tries + 1 == TRIES or abs(clock() - began) + wait > WINDOW:
             break
@@ -242,81 +223,17 @@ def _routers() -> list[str]:
         return []
 
 
-class Connection:
-    """A new connection, which is closed at the end. `seconds` is the time limit for everything on it."""
-
-    def __init__(self, host: str, port: int, *, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        for tried, (*_, address) in enumerate(addresses):
-            with contextlib.suppress(OSError):
-                # The time is divided, so that an address that does not answer leaves some for the others.
-                share = self._remaining() / (len(addresses) - tried)
-                self._socket = socket.create_connection((str(address[0]), port), share)
-                return
-        raise ConnectionError("no address answers")
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def secure(self, host: str) -> None:
-        """Use verified TLS from here on. The context is new, so that no session is resumed."""
-        context = ssl.create_default_context()
-        context.options |= ssl.OP_NO_TICKET
-        self._socket = context.wrap_socket(self.in_time(), server_hostname=host)
-
-    def certified_for(self, host: str) -> bool:
-        """Whether the certificate of the other side is also valid for this host."""
-        certificate: Any = self._socket.getpeercert() if isinstance(self._socket, ssl.SSLSocket) else None
-        names = [value.lower() for _, value in (certificate or {}).get("subjectAltName", ())]
-        return any(host == name or name == f"*.{host.partition('.')[2]}" for name in names)
-
-    def addresses(self) -> tuple[str, str]:
-        """The numeric addresses of this side and of the other side."""
-        return str(self._socket.getsockname()[0]), str(self._socket.getpeername()[0])
-
-    def ask(self, request: bytes) -> HTTPResponse:
-        """Send a request and read the head of the answer. Interim answers (1xx) are skipped.
-
-        Once there is a final status it counts, even if the lines after it do not come.
-        """
-        self.in_time().sendall(request)
-        answer = HTTPResponse(_Incoming(self), method="POST")  # type: ignore[arg-type]
-        try:
-            answer.begin()
-            while answer.status < _FINAL:
-                answer.headers = None  # type: ignore[assignment]  # so that the next head is read
-                answer.begin()
-        except (OSError, HTTPException):
-            if not isinstance(answer.status, int) or answer.status < _FINAL:
-                raise
-            answer.headers = HTTPMessage()
-        return answer
-
-    def in_time(self) -> socket.socket:
-        """The connection, which waits no longer than there is time left."""
-        self._socket.settimeout(self._remaining())
-        return self._socket
-
-    def _remaining(self) -> float:
-        """The seconds that are left. It is an error if there are none."""
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("out of time")
-        return left
-
-
 class _Incoming(io.RawIOBase):
-    """The data of a connection, for the standard library to read."""
+    """The data of a connection, for the standard library to read: so many bytes, and until a time is over."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection, self._left = connection, _LARGEST_ANSWER
+    def __init__(self, connection: socket.socket, until: float) -> None:
+        self._connection, self._until, self._left = connection, until, _LARGEST_ANSWER
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        taken = self._connection.in_time().recv_into(buffer)
+        taken = _in_time(self._connection, self._until).recv_into(buffer)
         self._left -= taken
         if self._left < 0:
             raise ConnectionError("too long")
@@ -327,147 +244,154 @@ class _Incoming(io.RawIOBase):
         return io.BufferedReader(self)
 
 
+def _in_time(connection: socket.socket, until: float) -> socket.socket:
+    """The connection, which waits no longer than there is time left. It is an error if there is none."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("out of time")
+    connection.settimeout(left)
+    return connection
+
+
+def _connected(host: str, port: int, seconds: float) -> socket.socket:
+    """A connection to the first address that answers. Each has its share of the time."""
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for *_, address in addresses:
+        with contextlib.suppress(OSError):
+            return socket.create_connection((str(address[0]), port), seconds / len(addresses))
+    raise ConnectionError("no address answers")
+
+
+def _head(lines: Sequence[str]) -> bytes:
+    """The head of a request."""
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def _answer(connection: socket.socket, request: bytes, until: float) -> HTTPResponse:
+    """Send a request and read the head of the answer. Interim answers (1xx) are skipped.
+
+    Once there is a final status it counts, even if the lines after it do not come.
+    """
+    _in_time(connection, until).sendall(request)
+    answer = HTTPResponse(_Incoming(connection, until), method="POST")  # type: ignore[arg-type]
+    try:
+        answer.begin()
+        while answer.status < _FINAL:
+            answer.headers = None  # type: ignore[assignment]  # so that the next head is read
+            answer.begin()
+    except (OSError, HTTPException):
+        if not isinstance(answer.status, int) or answer.status < _FINAL:
+            raise
+        answer.headers = HTTPMessage()
+    return answer
+
+
+@contextlib.contextmanager
+def _posted(
+    address: Address, media_type: str, body: bytes, ready: Ready, timeout: float, *, not_of: str = ""
+) -> Iterator[HTTPResponse]:
+    """The answer to a body that is sent over a new connection, if it is `ready` to go out.
+
+    The connection goes through the proxy of the environment, if any. For https it is under verified TLS, in a new
+    context, so that no session is resumed. The head has the same lines in the same order for everyone.
+
+    `CampaignRefused` if the certificate is also valid for the host `not_of`.
+    """
+    host, port, tunnel = address.reached_by()
+    until = time.monotonic() + timeout
+    with contextlib.ExitStack() as opened:
+        connection = opened.enter_context(_connected(host, port, timeout))
+        if tunnel and _answer(connection, tunnel, until).status // 100 != 2:
+            raise ConnectionError("the proxy makes no tunnel")
+        if address.scheme == "https":
+            context = ssl.create_default_context()
+            context.options |= ssl.OP_NO_TICKET
+            secure = context.wrap_socket(_in_time(connection, until), server_hostname=address.host)
+            connection = opened.enter_context(secure)
+            certificate: Any = secure.getpeercert()
+            names = {value.lower() for _, value in certificate.get("subjectAltName", ())}
+            if names & {not_of, f"*.{not_of.partition('.')[2]}"}:
+                raise CampaignRefused(
+                    "the relay has a certificate for the collector's name, so it is the collector's: "
+                    "nothing was sent; choose a relay that somebody else runs"
+                )
+        if not ready(str(connection.getsockname()[0]), str(connection.getpeername()[0])):
+            raise ConnectionError("the network has changed")
+        head = (
+            f"POST {address.path} HTTP/1.1",
+            f"Host: {address.netloc}",
+            f"User-Agent: {USER_AGENT}",
+            f"Content-Type: {media_type}",
+            f"Content-Length: {len(body)}",
+            "Connection: close",
+        )
+        yield _answer(connection, _head(head) + body, until)
+
+
 def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT) -> Reply:
     """Send a report once, over a connection of its own."""
     try:
-        with _connected(address, timeout) as connection:
-            if not ready(*connection.addresses()):
-                return Reply(None)
-            answer = connection.ask(_head(address, "application/octet-stream", len(body)) + body)
-            return Reply(answer.status, _retry_seconds(answer.headers.get("retry-after")))
+        with _posted(address, "application/octet-stream", body, ready, timeout) as answer:
+            return _reply(answer.status, answer.headers.get("retry-after"))
     except (OSError, HTTPException):
         return Reply(None)
 
 
-@contextlib.contextmanager
-def _connected(address: Address, timeout: float) -> Iterator[Connection]:
-    """A new connection, through the proxy of the environment, if any. For https it is under verified TLS."""
-    proxy = address.proxy()
-    seconds = checks.positive("timeout", timeout)
-    with contextlib.closing(Connection(*address.reached_by(), seconds=seconds)) as connection:
-        if proxy is not None:
-            to = f"{f'[{address.host}]' if ':' in address.host else address.host}:{address.port}"
-            lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
-            if proxy.credentials is not None:
-                lines.append(f"Proxy-Authorization: Basic {proxy.credentials}")
-            if connection.ask("\r\n".join([*lines, "", ""]).encode()).status // 100 != 2:
-                raise ConnectionError("the proxy makes no tunnel")
-        if address.scheme == "https":
-            connection.secure(address.host)
-        yield connection
+def _reply(status: int | None, retry_after: str | None) -> Reply:
+    """A reply, with its Retry-After in seconds. A date is ignored."""
+    given = retry_after or ""
+    return Reply(status, float(given) if given.isascii() and given.isdigit() and len(given) < 8 else None)
 
 
-def _head(address: Address, media_type: str, length: int) -> bytes:
-    """The head of a request, with the same lines in the same order for everyone."""
-    lines = (
-        f"POST {address.path} HTTP/1.1",
-        f"Host: {address.netloc}",
-        f"User-Agent: {USER_AGENT}",
-        f"Content-Type: {media_type}",
-        f"Content-Length: {length}",
-        "Connection: close",
-    )
-    return "\r\n".join([*lines, "", ""]).encode()
+def sealed_post(campaign: str, gateway: Gateway, *, collector: Address, timeout: float = TIMEOUT) -> Post:
+    """How one report of a campaign is sent through a relay, whose address is given instead of the collector's.
 
-
-def _retry_seconds(given: str | None) -> float | None:
-    """Retry-After in seconds. A date is ignored."""
-    return float(given) if given is not None and given.isascii() and given.isdigit() and len(given) < 8 else None
-
-
-class SealedPost:
-    """The way of a campaign's reports through a relay. It is called as `post` is, with a relay's address.
-
-    `keys_from` gives the key configurations for a round: its own, and then those that the campaign lists after it.
-    If the gateway does not have the key that a report was sealed with, the next attempt uses the next listed key.
-    That is remembered for this report only, because later reports would otherwise be recognised by their key.
+    If the gateway does not have the key that the report was sealed with, the next attempt uses the next listed key.
+    That is not remembered for another report, which would otherwise be recognised by its key.
     """
+    from untrackable.oblivious import sealing  # It needs an extra, and says so before a report is made.
 
-    def __init__(
-        self,
-        campaign: str,
-        keys_from: Callable[[int], Sequence[bytes]],
-        *,
-        collector: Address,
-        timeout: float = TIMEOUT,
-    ) -> None:
-        from untrackable.oblivious import sealing  # It needs an extra, and says so before a report is made.
+    refused = 0
 
-        self._sealing: Any = sealing
-        self._campaign = check_id(campaign)
-        self._keys_from, self._collector, self._timeout = keys_from, collector, timeout
-        self._refused: tuple[bytes, int] = (b"", 0)
-        """The last report for which a key was refused, and the number of its keys that were."""
-
-    def __call__(self, relay: Address, body: bytes, ready: Ready) -> Reply:
-        """Seal a report and send it to the relay once, over a connection of its own."""
-        refusals = self._refused[1] if self._refused[0] == body else 0
-        keys = self._keys_from(round_of(body))
-        key = KeyConfig.from_bytes(keys[min(refusals, len(keys) - 1)])
-        sealed = self._sealing.seal_request(key, reports_request(self._campaign, body))
+    def post_sealed(relay: Address, body: bytes, ready: Ready) -> Reply:
+        nonlocal refused
+        keys, media_type = gateway.keys_from(round_of(body)), sealing.REQUEST_MEDIA_TYPE
+        key = KeyConfig.from_bytes(keys[min(refused, len(keys) - 1)].config)
+        sealed = sealing.seal_request(key, reports_request(campaign, body))
         try:
-            with _connected(relay, self._timeout) as connection:
-                if connection.certified_for(self._collector.host):
-                    raise CampaignRefused(
-                        "the relay has a certificate for the collector's name, so it is the collector's: "
-                        "nothing was sent; choose a relay that somebody else runs"
-                    )
-                if not ready(*connection.addresses()):
-                    return Reply(None)
-                head = _head(relay, self._sealing.REQUEST_MEDIA_TYPE, len(sealed.body))
-                answer = connection.ask(head + sealed.body)
-                content = answer.read(_LARGEST_CONTENT)
+            with _posted(relay, media_type, sealed.body, ready, timeout, not_of=collector.host) as answer:
+                content = answer.read(_LARGEST_ANSWER)
         except (OSError, HTTPException, ValueError):  # The length of a chunk may be no number.
             return Reply(None)
-        media_type = answer.headers.get_content_type()
-        if media_type == self._sealing.ANSWER_MEDIA_TYPE:
-            return _opened(sealed, content)
-        # A relay could claim this, too. Nothing is lost by believing it, because every listed key is the gateway's.
-        if media_type == "application/problem+json" and _is_unknown_key(content):
-            self._refused = (body, refusals + 1)
+        media_type, retry_after = answer.headers.get_content_type(), answer.headers.get("retry-after")
+        if media_type == sealing.ANSWER_MEDIA_TYPE:
+            try:
+                opened = BinaryResponse.from_bytes(sealed.open_answer(content))
+            except SealingError:  # It is not the collector's answer to this request.
+                return Reply(None)
+            return _reply(opened.status, dict(opened.fields).get(b"retry-after", b"").decode("latin-1"))
+        if media_type == "application/problem+json":
+            with contextlib.suppress(ValueError):
+                problem = strict_json.parse(content)
+                # A relay could claim this, too. Nothing is lost by it: every listed key is the gateway's.
+                refused += isinstance(problem, dict) and problem.get("type") == UNKNOWN_KEY
         # The relay may ask for a delay if it is busy. Anything else that it says by itself is ignored.
-        busy = answer.status in _ASKED_TO_RETRY
-        return Reply(None, _retry_seconds(answer.headers.get("retry-after")) if busy else None)
+        return _reply(None, retry_after if answer.status in _ASKED_TO_RETRY else None)
+
+    return post_sealed
 
 
-def _opened(sealed: Any, content: bytes) -> Reply:
-    """The collector's reply, or none if this is not its answer to this request."""
-    try:
-        answer = BinaryResponse.from_bytes(sealed.open_answer(content))
-    except SealingError:
-        return Reply(None)
-    given = dict(answer.fields).get(b"retry-after")
-    return Reply(answer.status, _retry_seconds(None if given is None else given.decode("latin-1")))
-
-
-def _is_unknown_key(content: bytes) -> bool:
-    """Whether this is the problem of a gateway that does not have the key."""
-    try:
-        problem = strict_json.parse(content)
-    except ValueError:
-        return False
-    return isinstance(problem, dict) and problem.get("type") == UNKNOWN_KEY
-
-
-def through_relay(campaign: Campaign, policy: Policy | None, collector: Address) -> tuple[Address, Post]:
+def through_relay(
+    campaign: str, gateway: Gateway, relays: Sequence[str], collector: Address
+) -> tuple[Address, Post]:
     """The address of the first relay that may be used, and how reports of a campaign are sent to it.
 
     `CampaignRefused` if there is none: a report that relies on a crowd is never sent directly.
     """
-    if policy is None or campaign.gateway is None:
-        raise CampaignRefused("this campaign relies on a crowd, and no policy names a relay: nothing is sent")
-    policy.check_relayed(campaign)
-    gateway, reasons = campaign.gateway, []
-    for relay in policy.relays:
-        try:
-            address = Address.of_relay(relay, collector)
-        except ValueError as error:
-            reasons.append(f"{relay}: {error}")
-        else:
-            return address, SealedPost(
-                campaign.id, lambda round: [key.config for key in gateway.keys_from(round)], collector=collector
-            )
+    for relay in relays:
+        with contextlib.suppress(ValueError):  # It is the collector.
+            return Address.of_relay(relay, collector), sealed_post(campaign, gateway, collector=collector)
     raise CampaignRefused(
-        f"nothing is sent, because no relay of your policy can be used ({'; '.join(reasons)}). Name one that "
-        "somebody else runs: `untrackable policy set --relay https://…`"
+        "this campaign relies on a crowd, and nothing is sent, because your policy names no relay, or none but the "
+        "collector itself. Name one that somebody else runs: `untrackable policy set --relay https://…`"
     )

@@ -14,12 +14,12 @@ import hmac
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from untrackable.client.folder import Folder
 from untrackable.encodings.days_of_use import DaysOfUse
 from untrackable.encodings.record import Path
-from untrackable.errors import StateError, ValueChangeRefused
+from untrackable.errors import ValueChangeRefused
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 from untrackable.randomizers.randomness import Entropy, below, word
@@ -28,7 +28,6 @@ from untrackable.theory.turns import Turns
 SIZE = 32
 _NEXT = b"untrackable/next"
 _NAME = 16
-_LISTS = ("days", "returned")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,12 +122,14 @@ class State:
         return State(life, value, {value: mechanism.pack_state(mechanism.new_state(value, source))}, ratchet)
 
     def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
-        """The state with another value from now on.
+        """The state with a value from now on, which may be the one before.
 
         The mechanism changes its state, or there is one state for each value. The keys get new entropy first.
         Without it, a state that was put back and then given another value would draw the same noise again, and the
         two reports would reveal the difference of the values.
         """
+        if value == self.value:
+            return self
         if campaign.guarantee.values == "fixed":
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
@@ -170,22 +171,21 @@ class State:
     @staticmethod
     def read(folder: Folder, campaign: str) -> "State | None":
         """The state on disk, if there is one. A damaged one is an error."""
-        content = folder.read(file_name(campaign), "the state")
-        if content is None:
-            return None
-        try:
-            sealed, days = content["sealed"], content["days"]
-            return State(
-                str(content["life"]),
-                int(content["value"]),
-                {int(value): bytes.fromhex(state) for value, state in content["kept"]},
-                Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
-                None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
-                None if days is None else DaysOfUse(**{**days, **{part: tuple(days[part]) for part in _LISTS}}),
-                tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise StateError(f"the state cannot be understood: {type(error).__name__}") from None
+        return folder.read(file_name(campaign), "the state", State.from_content)
+
+    @staticmethod
+    def from_content(content: Mapping[str, Any]) -> "State":
+        """The state of this JSON."""
+        sealed, days = content["sealed"], content["days"]
+        return State(
+            str(content["life"]),
+            int(content["value"]),
+            {int(value): bytes.fromhex(state) for value, state in content["kept"]},
+            Ratchet(bytes.fromhex(content["key"]), int(content["round"]), bytes.fromhex(content["fresh"])),
+            None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
+            None if days is None else DaysOfUse(**days),
+            tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
+        )
 
 
 def file_name(campaign: str) -> str:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import math
 import threading
 import time
 from collections import deque
@@ -95,9 +94,7 @@ class CampaignAcceptance:
     def open_rounds(self, now: float) -> tuple[int, int]:
         """The first and the last round that take reports now. The first is above the last if no round does."""
         campaign, settings = self.campaign, self._settings
-        seconds = campaign.round_seconds
-        first = math.floor((now - settings.grace - campaign.first_round) / seconds) + 1
-        last = math.floor((now + settings.early - campaign.first_round) / seconds) + 1
+        first, last = campaign.last_begun(now - settings.grace), campaign.last_begun(now + settings.early)
         return max(1, first), min(campaign.rounds or LAST_ROUND, last)
 
 

@@ -323,9 +323,7 @@ def costs(campaign: Campaign) -> list[Cost]:
     """The eps of the first round, of some rounds and of all rounds, at the declared deltas; nothing with turns."""
     if campaign.turns is not None:
         return []
-    last = campaign.rounds if campaign.mechanism.last_round is None else campaign.mechanism.last_round
-    if campaign.rounds is not None and last is not None:
-        last = min(last, campaign.rounds)
+    last = campaign.last_round
     counts = sorted({1, _FEW, last} if last is not None else {1, _FEW})
     return [_cost(campaign, count) for count in counts if last is None or count <= last]
 

@@ -17,6 +17,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from untrackable import checks
 from untrackable.encodings.encoding import Categories, Encoding, Presence
 from untrackable.encodings.numbers import IntegerRange
 
@@ -73,6 +74,9 @@ class DaysOfUse:
     newcomer: bool
     days: tuple[int, ...]
     returned: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        checks.settle(self, days=tuple(self.days), returned=tuple(self.returned))
 
     @staticmethod
     def begun(today: int, *, newcomer: bool) -> "DaysOfUse":

@@ -19,6 +19,7 @@ from untrackable import checks, strict_json
 from untrackable.errors import GatewayKeysError, SealingError
 from untrackable.oblivious.key_config import PUBLIC_KEY_BYTES, KeyConfig
 from untrackable.oblivious.sealing import OpeningKey
+from untrackable.whole_files import replace_private
 
 _VERSION = 1
 _MOST_KEYS = 256
@@ -145,26 +146,10 @@ def locked(path: Path) -> Iterator[None]:
 
 def write_keys(path: Path, keys: GatewayKeys) -> None:
     """Replace the file. At every moment, either the old one or the new one is there, whole, for its owner alone."""
-    part = path.with_name(f"{path.name}.part")
     try:
-        part.unlink(missing_ok=True)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(strict_json.write(_to_json(keys), indent=1).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except BaseException as error:  # This includes an interrupt.
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise GatewayKeysError(f"cannot write {path}: {error.strerror}") from None
-        raise
+        replace_private(path, strict_json.write(_to_json(keys), indent=1).encode())
+    except OSError as error:
+        raise GatewayKeysError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _to_json(keys: GatewayKeys) -> dict[str, Any]:

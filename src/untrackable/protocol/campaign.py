@@ -294,6 +294,11 @@ class Campaign:
         return None if self.rounds is None else self.begins(self.rounds + 1)
 
     @property
+    def last_round(self) -> int | None:
+        """The last round that anybody can answer, by the campaign and its mechanism; None if there is none."""
+        return min((end for end in (self.rounds, self.randomizer.last_round) if end is not None), default=None)
+
+    @property
     def id(self) -> str:
         """SHA-256 of the bytes, in hexadecimal."""
         return identify(self.to_bytes())
@@ -302,9 +307,13 @@ class Campaign:
         """The start of a round, in seconds since 1970. A round ends when the next one would begin."""
         return self.first_round + (checks.integer("round", round, low=1) - 1) * self.round_seconds
 
+    def last_begun(self, now: float) -> int:
+        """The last round that has begun at a time, if there were no end; 0 if none has."""
+        return max(0, math.floor((now - self.first_round) / self.round_seconds) + 1)
+
     def round_at(self, now: float) -> int | None:
         """The round in progress at a time, or None."""
-        number = math.floor((now - self.first_round) / self.round_seconds) + 1
+        number = self.last_begun(now)
         return number if 1 <= number <= (self.rounds or LAST_ROUND) else None
 
     def to_json(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from untrackable.errors import EncodingError, MechanismError, ReportFileError, U
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.interface import from_json as mechanism_from_json
 from untrackable.theory.turns import Turns
+from untrackable.whole_files import sync_folder
 
 WORD = 64
 BATCH = 1 << 20
@@ -446,13 +447,4 @@ def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-    _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Make sure that the new name is on disk, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)

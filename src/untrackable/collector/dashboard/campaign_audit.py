@@ -40,7 +40,7 @@ def audit_campaign(document: bytes) -> Following:
     """Audit a campaign, and attack it beside RAPPOR with the same eps for ever. It takes seconds."""
     campaign = Campaign.from_bytes(document)
     mechanism, crowd = campaign.mechanism, campaign.guarantee.crowd
-    rounds = min(campaign.rounds or _MOST_ROUNDS, mechanism.last_round or _MOST_ROUNDS)
+    rounds = campaign.last_round or _MOST_ROUNDS
     result: Audit | TurnsAudit
     own: list[Followed] = []
     rival: list[Followed] = []
