@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Deck
-from untrackable.estimation.quantiles import NumberEdges
+from untrackable.estimation.estimate import NumberEdges
 from untrackable.mechanisms.deck import dealt_for_budget
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local import OneBitMean

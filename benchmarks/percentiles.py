@@ -11,7 +11,7 @@ from benchmarks.shared.measurements import Comparison, Row
 from untrackable import Rappor
 from untrackable.brackets import Bracket
 from untrackable.theory import Experiment
-from untrackable.theory.percentiles import QuantileInterval, Trackability, order_interval
+from untrackable.theory.experiment import QuantileInterval, Trackability, order_interval
 
 DRAWS = 10_000
 RAPPOR = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)

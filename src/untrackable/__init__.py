@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from untrackable.reports.reader import read_reports as read_reports
     from untrackable.reports.sums import estimate_files as estimate_files
     from untrackable.reports.writer import write_reports as write_reports
-    from untrackable.theory.attendance import attendance as attendance
+    from untrackable.theory.turns import attendance as attendance
 
 __version__ = "0.2.0"
 
@@ -89,7 +89,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "RandomizedResponse": "mechanisms.local",
         "Rappor": "mechanisms.rappor",
         "Stored": "mechanisms.stored",
-        "attendance": "theory.attendance",
+        "attendance": "theory.turns",
         "audit": "auditing.audit",
         "audit_client": "auditing.client_audit",
         "audit_file": "auditing.file_audit",

@@ -15,10 +15,10 @@ import pytest
 from tests.cli.commands import run
 from tests.cli.commands_page import PAGE, commands
 from tests.rappor_decode.collected import collected, zipf
+from tests.rappor_decode.samples import write_counts, write_params
 from untrackable import DiscoveredStrings, Fresh, Rappor, write_reports
 from untrackable.cli import JOBS, main
 from untrackable.cli.terminal import PICTURES, TABLES, NewFile
-from untrackable.rappor_decode.files import write_counts, write_params
 
 COMMANDS = {name: each for name, each in commands(main).items() if not isinstance(each, click.Group)}
 

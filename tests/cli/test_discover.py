@@ -8,10 +8,11 @@ import pytest
 
 from tests.cli.commands import run
 from tests.rappor_decode.collected import collected, zipf
+from tests.rappor_decode.samples import write_counts, write_map, write_params
 from untrackable import Deck, DiscoveredStrings, Fresh, Rappor, Stored, write_reports
 from untrackable.mechanisms import interface
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.rappor_decode.files import CandidateMap, write_counts, write_map, write_params
+from untrackable.rappor_decode.files import CandidateMap
 from untrackable.reports.files import Header
 from untrackable.reports.sums import discover_files
 from untrackable.reports.sums_file import write_sums

@@ -24,9 +24,9 @@ import pytest
 from tests.cli.commands import output
 from tests.cli.test_discover import NAMES
 from tests.rappor_decode.collected import collected, zipf
+from tests.rappor_decode.samples import write_counts, write_params
 from untrackable import Bitwise, DiscoveredStrings, Fresh, Rappor, write_reports
 from untrackable.protocol.campaign import Campaign
-from untrackable.rappor_decode.files import write_counts, write_params
 
 WARM = """
 import gc, importlib, json, os, sys, time

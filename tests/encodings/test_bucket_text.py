@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from untrackable import Buckets
-from untrackable.encodings.encoding import from_json
+from untrackable.encodings.encoding import from_json, from_text
 from untrackable.encodings.numbers import buckets_from_text
-from untrackable.encodings.text_values import from_text
 from untrackable.errors import EncodingError
 from untrackable.units import UNITS, converted, in_words, read_quantity, scale_of
 

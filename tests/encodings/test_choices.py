@@ -3,7 +3,7 @@
 import pytest
 
 from untrackable.encodings import Choices, from_json
-from untrackable.encodings.text_values import from_text
+from untrackable.encodings.encoding import from_text
 from untrackable.errors import EncodingError
 
 FEATURES = Choices(names=["search", "export", "share"])

@@ -8,8 +8,7 @@ import pytest
 from untrackable import Fresh
 from untrackable.collector.browser import embedded_call
 from untrackable.encodings.days_of_use import READY_QUESTIONS, DaysOfUse
-from untrackable.encodings.encoding import Presence, from_json
-from untrackable.encodings.text_values import from_text
+from untrackable.encodings.encoding import Presence, from_json, from_text
 from untrackable.mechanisms import Present
 from untrackable.mechanisms.interface import from_json as mechanism_from_json
 from untrackable.protocol.campaign import Campaign, Guarantee

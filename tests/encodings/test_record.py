@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from untrackable.encodings import Bit, Categories, Choices, IntegerRange, Record, from_json
-from untrackable.encodings.text_values import from_text
+from untrackable.encodings.encoding import from_text
 from untrackable.errors import EncodingError
 
 SYSTEM = Categories(names=["linux", "mac", "windows"])

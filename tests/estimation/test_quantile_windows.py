@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from untrackable.estimation.quantiles import possible_places
+from untrackable.estimation.estimate import possible_places
 from untrackable.estimation.rounds import Errors, RoundQuantiles, all_windows
 
 

@@ -16,8 +16,7 @@ from tests.real_data import city_sizes, delays, every, hours, word_lengths
 from tests.seen_spread import BETA, TIMES, check_width, most_misses
 from untrackable import Buckets, Deck, Fading, Fresh, IntegerRange
 from untrackable.answers.answer import Question
-from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.quantiles import Distribution
+from untrackable.estimation.estimate import Distribution, Estimate
 from untrackable.mechanisms import HadamardSketch, Lgrr, SubsetSelection, Unary
 from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.fading import Faded

@@ -11,6 +11,7 @@ import pytest
 from untrackable.arrays import FloatArray
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, WeightCounts, first_values, independent_bits_spread
+from untrackable.mechanisms.changing_bit import OneChange
 from untrackable.mechanisms.dbitflip import DBitFlip
 from untrackable.mechanisms.fading import Fading
 from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
@@ -19,7 +20,6 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import Fresh, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha, shared_hashes
-from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 

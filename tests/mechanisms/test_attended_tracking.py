@@ -9,10 +9,10 @@ from tests import oracles
 from tests.theory.test_symbol_factors import oracle as symbol_oracle
 from untrackable import Bitwise, Deck, Fading, InnerProduct, Memoized, NoisyInnerProduct, Rappor
 from untrackable.brackets import Bracket
+from untrackable.mechanisms.changing_bit import OneChange
 from untrackable.mechanisms.interface import Mechanism, recognition
 from untrackable.mechanisms.kept_symbol import Lgrr
-from untrackable.mechanisms.one_change import OneChange
-from untrackable.theory import attendance
+from untrackable.theory import turns
 from untrackable.theory.enumeration import FiniteMechanism
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
@@ -77,7 +77,7 @@ def test_recognition_is_bounded(
         assert found.lower - 1e-9 <= power.upper
         assert power.lower <= found.upper + 1e-9
         if mechanism.independent or rounds == 1:
-            assert found == attendance.recognition(rounds, people)
+            assert found == turns.recognition(rounds, people)
 
 
 def test_reports_that_can_be_linked_reveal_more() -> None:

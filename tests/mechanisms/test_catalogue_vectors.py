@@ -12,12 +12,11 @@ import pytest
 
 from tests.mechanisms.test_vectors import WHOLE, Json, Tape, flip, groups, integers, seal
 from untrackable import framing
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
-from untrackable.mechanisms.votes import Votes
 
 NAMES = ("assigned", "fixedvector", "lgrr", "loloha", "onechange", "votes")
 

@@ -23,12 +23,11 @@ from untrackable import (
     Stored,
 )
 from untrackable.mechanisms import DBitFlip, Lgrr, Unary
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
 from untrackable.mechanisms.interface import Mechanism, Pair, Values
 from untrackable.mechanisms.local import RandomizedResponse
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
-from untrackable.mechanisms.votes import Votes
 from untrackable.settings.catalogue import CATALOGUE
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor

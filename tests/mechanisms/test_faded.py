@@ -36,7 +36,7 @@ def test_all_rounds_for_ever_keep_the_budget(mechanism: Faded) -> None:
     assert 0.9e-6 < mechanism.privacy().delta(1.0).upper <= 1e-6
     assert mechanism.tracking(rounds=[1, 2, 9], first={2}).pure() == 0.0
     with pytest.raises(ValueError, match="is too large"):
-        Faded(local=mechanism.local, eps=1.0, delta=1e-6, scale=1.01 * mechanism.scale)
+        Faded(local=mechanism.local, eps=1.0, delta=1e-6, scale=1.01 * mechanism.scale)  # type: ignore[arg-type]
 
 
 def test_one_bit_fades_like_a_bit_and_views_pay_for_the_highest_bit() -> None:
@@ -54,7 +54,7 @@ def test_fewer_rounds_may_be_louder(mechanism: Faded) -> None:
         assert found.scale > 1.1 * mechanism.scale
         assert found.eps > 1
         assert found.privacy(reports=rounds).delta(1.0).upper <= 1e-6
-        louder = Faded(local=found.local, eps=9.0, delta=1e-6, scale=1.01 * found.scale)
+        louder = Faded(local=found.local, eps=9.0, delta=1e-6, scale=1.01 * found.scale)  # type: ignore[arg-type]
         assert louder.privacy(reports=rounds).delta(1.0).upper > 1e-6
         assert found.privacy().delta(found.eps).upper <= 1e-6
 

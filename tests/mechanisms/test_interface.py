@@ -6,6 +6,7 @@ import pytest
 
 from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable.errors import DeckEmpty, ValueChangeRefused
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.dbitflip import DBitFlip
 from untrackable.mechanisms.deck import Dealt, Deck
 from untrackable.mechanisms.fading import Fading
@@ -16,11 +17,9 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
-from untrackable.mechanisms.votes import Votes
 from untrackable.randomizers.randomness import system
 
 OTHERS: list[Mechanism] = [
@@ -55,16 +54,6 @@ def test_capacity_is_what_states_take(mechanism: Mechanism) -> None:
     assert not mechanism.has_room_for(room + 1)
     with pytest.raises(ValueError, match="value must be between 0 and"):
         mechanism.client(room)
-
-
-@pytest.mark.parametrize("mechanism", EACH)
-def test_the_size_of_a_state_is_that_of_a_saved_one(mechanism: Mechanism) -> None:
-    assert mechanism.state_bytes() == len(mechanism.client(0).to_bytes())
-
-
-def test_the_size_of_a_huge_state_is_known_without_making_it() -> None:
-    assert Deck(bits=8, slots=10**12, eps_report=0.1, width=1).state_bytes() == 16 + 10**12 // 8 + 2 * 10**12
-    assert InnerProduct(bits=8, slots=10**12, eps_report=0.1, width=1).state_bytes() == 16 + 2 * 10**12
 
 
 @pytest.mark.parametrize("mechanism", EACH)

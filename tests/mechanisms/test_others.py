@@ -12,10 +12,9 @@ from tests.mechanisms.exact_laws import agrees, arranged, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods, pair_as_report
 from tests.promised_radii import CLOSE, widest_radius
 from untrackable.errors import MergeError, RoundPassed, StateError, ValueChangeRefused
+from untrackable.mechanisms.changing_bit import OneChange, Votes, intervals
 from untrackable.mechanisms.fixed_vector import Assigned, BitNoise, FixedVector, public_vector, public_vectors
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.one_change import OneChange, intervals
-from untrackable.mechanisms.votes import Votes
 from untrackable.theory.enumeration import FiniteMechanism
 
 NOISES: list[BitNoise] = ["fixed", "fresh"]

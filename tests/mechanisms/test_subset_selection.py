@@ -244,7 +244,6 @@ def test_the_interface_answers_for_it() -> None:
     base = SubsetSelection(values=100, eps=1.0)
     deck = Dealt(base, 30)
     assert (deck.capacity, deck.last_round, deck.report_bits) == (100, 30, 100)
-    assert deck.state_bytes() == len(deck.client(3).to_bytes())
     assert "Ye, Barg" in Memoized(base).publications
     assert from_json(deck.to_json()) == deck
     assert Experiment([(base.privacy_factor(), 30)]).delta(1.0).upper == deck.privacy().delta(1.0).upper

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from untrackable.mechanisms.error_laws import CountChances, base_chances
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import CountChances, base_chances
 from untrackable.planning.forecast import CountLaw
 from untrackable.theory.accuracy import count_interval
 

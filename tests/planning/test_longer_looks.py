@@ -10,8 +10,8 @@ from scipy.stats import chi2
 
 from untrackable import Goals, plan
 from untrackable.encodings import Bit, Choices, HashedStrings, IntegerRange, Path, Presence
-from untrackable.mechanisms.error_laws import path_chances
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.local import path_chances
 from untrackable.mechanisms.views import Views
 from untrackable.planning.forecast import best_look
 from untrackable.planning.plan import Plan

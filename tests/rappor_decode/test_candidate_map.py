@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put
+from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put, write_map
 from untrackable import Rappor
 from untrackable.errors import DecodeError
-from untrackable.rappor_decode.files import CandidateMap, read_map, write_map
+from untrackable.rappor_decode.files import CandidateMap, read_map
 
 
 def test_hashing_by_hand() -> None:

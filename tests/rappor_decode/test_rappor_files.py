@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put
+from tests.rappor_decode.samples import FILES, SIXTEEN, SMALL, put, write_counts, write_params
 from untrackable import Rappor
 from untrackable.errors import DecodeError
 from untrackable.rappor_decode.files import (
@@ -17,8 +17,6 @@ from untrackable.rappor_decode.files import (
     read_map,
     read_params,
     read_reports,
-    write_counts,
-    write_params,
 )
 
 

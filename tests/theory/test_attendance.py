@@ -7,8 +7,8 @@ import pytest
 
 from tests.theory.test_factorisations import assert_equal
 from untrackable.brackets import Bracket
-from untrackable.theory.attendance import attendance, recognition
 from untrackable.theory.factor import Factor
+from untrackable.theory.turns import attendance, recognition
 
 Sights = tuple[tuple[int, int], ...]
 """For every round, how many people were seen at the first place and at the second."""

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from untrackable.theory.attendance import thinned, thinned_factor
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor, response_factor
+from untrackable.theory.turns import thinned, thinned_factor
 
 
 def test_thinned_factors_have_one_more_outcome() -> None:

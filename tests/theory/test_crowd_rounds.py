@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from untrackable.theory.crowd import CrowdClasses, CrowdParts, crowd_lower, crowd_upper
-from untrackable.theory.gaussian import gaussian_delta
+from untrackable.theory.search import gaussian_delta
 
 PARTS = CrowdParts(8.0, 0.5, 8.0)
 CLASSES = CrowdClasses((0.4, 0.05), (0.05, 0.4), (0.05, 0.05))

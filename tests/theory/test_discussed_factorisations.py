@@ -11,10 +11,9 @@ from tests.oracles import flip
 from tests.oracles_discussed import Bits
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
 from untrackable import Memoized, NoisyInnerProduct
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.fixed_vector import Assigned, BitNoise, FixedVector
 from untrackable.mechanisms.interface import Pair
-from untrackable.mechanisms.one_change import OneChange
-from untrackable.mechanisms.votes import Votes
 from untrackable.theory import Experiment, Mixture, Worst
 from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor, persistent_factor

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untrackable.theory.gaussian import gaussian_delta, gaussian_shift, largest_parameter
+from untrackable.theory.search import gaussian_delta, gaussian_shift, largest_parameter
 
 
 @given(st.floats(1e-9, 0.4), st.floats(0.01, 20))

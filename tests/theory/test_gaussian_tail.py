@@ -7,9 +7,9 @@ from typing import Any
 import mpmath
 import pytest
 
+from untrackable.theory.convolution import group_slope, squares, tail_shift
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
-from untrackable.theory.gaussian import group_slope, squares, tail_shift
 
 
 def quiet(hit: float, eps: float) -> Factor:

@@ -14,8 +14,8 @@ from untrackable import Deck, Fading, Fresh, InnerProduct, Memoized, NoisyInnerP
 from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift, told
 from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.theory import Experiment
+from untrackable.theory.convolution import group_slope
 from untrackable.theory.enumeration import subsets
-from untrackable.theory.gaussian import group_slope
 
 SHAPES = [(2, 2), (3, 2), (3, 3)]
 each_shape = pytest.mark.parametrize(("bits", "width"), SHAPES)

@@ -6,7 +6,7 @@ import pytest
 
 from untrackable import Bitwise, Rappor
 from untrackable.theory import Experiment, Factor
-from untrackable.theory.percentiles import Trackability, confidence_level, order_interval
+from untrackable.theory.experiment import Trackability, confidence_level, order_interval
 
 PAPER = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
 

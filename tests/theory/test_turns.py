@@ -18,7 +18,6 @@ from untrackable.theory.crowd import crowd_deltas
 from untrackable.theory.factor import Factor, response_factor
 from untrackable.theory.turns import (
     Turns,
-    leaked_matches,
     recognition_upper,
     right_matches,
     several_turns_lower,
@@ -309,6 +308,19 @@ def test_numbers_that_documents_give() -> None:
 # --- Several turns
 
 
+def leaked_matches(views: Sequence[Sequence[float]]) -> float:
+    """N times the probability of recognising somebody among N people, for large N: Σ_x max_y P(x|y) (exact).
+
+    `views[x][y]` is the probability that a person shows view x at the first place and view y at the second. The
+    result is the exponential of what is known elsewhere as the maximal leakage.
+    """
+    likely = [math.fsum(column) for column in zip(*views, strict=True)]
+    return math.fsum(
+        max((chance / whole for chance, whole in zip(row, likely, strict=True) if whole), default=0.0)
+        for row in views
+    )
+
+
 def leaked(paths: Sequence[tuple[Path, float]], campaigns: Sequence[range]) -> float:
     """What turns in several campaigns leak, each in its own range of rounds."""
     joint: dict[tuple[Hashable, Hashable], float] = defaultdict(float)
@@ -510,7 +522,6 @@ def test_bad_input_is_refused_by_name() -> None:
         (lambda: Turns(rounds=2, wipes=-1), "wipes must be at least 0"),
         (lambda: right_matches(3, 2, 2), "seen_second must be between 0 and 1"),
         (lambda: recognition_upper(9, Turns(rounds=2), target=[0.5], others=[0.5]), "of 1 rounds"),
-        (lambda: leaked_matches([[0.5, 0.4]]), "sum to 1"),
         (lambda: survey_variance(1.0, 0.5, 5, 4), "at most people"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from untrackable import framing
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.dbitflip import DBitFlip
 from untrackable.mechanisms.deck import Dealt, Deck
 from untrackable.mechanisms.divided import Divided
@@ -24,13 +25,11 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
-from untrackable.mechanisms.votes import Votes
 from untrackable.randomizers.randomness import Recorded
 
 HERE = Path(__file__).parent

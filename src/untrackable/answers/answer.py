@@ -27,12 +27,11 @@ from untrackable.encodings.encoding import AskedTable, Encoding, View, check_roo
 from untrackable.encodings.record import Path
 from untrackable.encodings.strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.estimate import Estimate, Functional, Quantile
 from untrackable.estimation.intervals import Spread, Spreads, is_told, stacked
-from untrackable.estimation.quantiles import Functional, Quantile
 from untrackable.estimation.rounds import ActivePeople, Rounds, active_people, independent_rounds
-from untrackable.mechanisms.error_laws import chances_of
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local import chances_of
 from untrackable.notebook_view import NotebookView
 from untrackable.theory.turns import Turns
 

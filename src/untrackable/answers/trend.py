@@ -17,9 +17,15 @@ from untrackable import checks
 from untrackable.answers.answer import MEDIAN_AND_95, MOST_NUMBERS, Answer, Question
 from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.estimate import Estimate
+from untrackable.estimation.estimate import (
+    Estimate,
+    NumberEdges,
+    checked_weights,
+    cumulative_shares,
+    held_values,
+    numbered,
+)
 from untrackable.estimation.intervals import Interval, Spread, clipped, is_told, shown_shares
-from untrackable.estimation.quantiles import NumberEdges, checked_weights, cumulative_shares, held_values, numbered
 from untrackable.estimation.rounds import (
     Change,
     Errors,

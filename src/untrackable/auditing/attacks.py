@@ -25,7 +25,7 @@ from untrackable.mechanisms.interface import Mechanism, Pair
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Matched, clopper_pearson
-from untrackable.theory.attendance import AMONG, recognition
+from untrackable.theory.turns import AMONG, recognition
 
 # --- linking ----------------------------------------------------------------------------------------------
 

@@ -26,11 +26,9 @@ from untrackable.mechanisms.interface import Mechanism, Pair, in_crowd
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import attendance, recognition
-from untrackable.theory.experiment import Experiment, Mixture, Worst
+from untrackable.theory.experiment import Experiment, Mixture, Trackability, Worst
 from untrackable.theory.factor import response_factor
-from untrackable.theory.percentiles import Trackability
-from untrackable.theory.turns import Turns, recognition_upper, several_turns_lower
+from untrackable.theory.turns import Turns, attendance, recognition, recognition_upper, several_turns_lower
 
 T = TypeVar("T")
 _MOST_POINTS = 8

@@ -442,7 +442,7 @@ def _whole_pins(known: list[str], pins: tuple[str, ...]) -> tuple[str, ...]:
 
 def _value(asked: Campaign, policy: Policy, offered: Callable[[], Offer]) -> Any:
     """The answer, from a prompt that does not show it or from the first line of standard input."""
-    from untrackable.encodings.text_values import from_text
+    from untrackable.encodings.encoding import from_text
 
     if not sys.stdin.isatty():
         if not (line := sys.stdin.readline(_LONGEST_ANSWER + 1)):
@@ -508,8 +508,7 @@ def _prompt(encoding: Encoding, menu: list[str]) -> str:
 
 def _typed(encoding: Encoding, menu: list[str], text: str) -> Any:
     """The answer that was typed, in which numbers stand for lines of the menu."""
-    from untrackable.encodings.encoding import Choices
-    from untrackable.encodings.text_values import from_text
+    from untrackable.encodings.encoding import Choices, from_text
 
     def name(part: str) -> str:
         listed = part not in menu and part.isdecimal() and 1 <= int(part) <= len(menu)

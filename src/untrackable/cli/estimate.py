@@ -177,7 +177,7 @@ def _candidates(
     path: Path, files: tuple[str, ...], mechanism: Any, encoding: Any, session: SparkSession | None
 ) -> list[Any]:
     """The candidates in a file, as the encoding of the reports takes them."""
-    from untrackable.encodings.text_values import from_text
+    from untrackable.encodings.encoding import from_text
     from untrackable.rappor_decode.files import read_candidates
     from untrackable.reports.sums import open_file
 

@@ -9,8 +9,7 @@ from untrackable import strict_json
 from untrackable.brackets import ROUNDINGS, Side, at_most, shortest_decimal
 from untrackable.display.numbers import odds_factor, percent, shown, upper
 from untrackable.protocol.campaign import Campaign, CrowdGuarantee
-from untrackable.theory.attendance import AMONG
-from untrackable.theory.turns import recognition_upper
+from untrackable.theory.turns import AMONG, recognition_upper
 
 
 def truth_words(kind: Literal["answer", "question", "marks"], own_share: float, noise_share: float) -> str:

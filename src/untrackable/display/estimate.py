@@ -56,8 +56,7 @@ from untrackable.display.view import (
     truths,
     view_of,
 )
-from untrackable.estimation.estimate import Estimate, Ranked, about, columns
-from untrackable.estimation.quantiles import Distribution, Functional, Quantile
+from untrackable.estimation.estimate import Distribution, Estimate, Functional, Quantile, Ranked, about, columns
 from untrackable.estimation.rounds import ActivePeople, active_people
 from untrackable.reports.sums import FileAnswer
 from untrackable.units import converted, readable_unit

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from untrackable.estimation.quantiles import NumberEdges
+    from untrackable.estimation.estimate import NumberEdges
     from untrackable.mechanisms.interface import Mechanism
 
 
@@ -156,6 +156,10 @@ class Encoding(ABC):
 
         return np.array(self._encode_each(raws.ravel().tolist()), dtype=np.uint64).reshape(raws.shape)
 
+    def from_text(self, text: str) -> Any:
+        """The raw value that is written as this text, such as the cell of a file."""
+        return text
+
     @abstractmethod
     def decode(self, value: int) -> Any:
         """The raw value that is encoded as this integer, or its label if it stands for several raw values."""
@@ -214,6 +218,20 @@ def from_json(description: Mapping[str, Any]) -> Encoding:
     if changed := [key for key in wanted if written.get(key) != parameters.get(key)]:
         raise EncodingError(f"{kind}: {', '.join(changed)} must be written exactly as `to_json` writes it")
     return encoding
+
+
+def from_text(encoding: Encoding | None, text: str) -> Any:
+    """The value that is written as this text; without an encoding, an integer."""
+    return number_from_text(int, text, "an integer") if encoding is None else encoding.from_text(text)
+
+
+def number_from_text(kind: type[int] | type[float], text: str, what: str) -> int | float:
+    """A number. The error does not show the private text."""
+    try:
+        return kind(text)
+    except ValueError:
+        pass  # Its message contains the private text, and an error raised here would keep it as its context.
+    raise ValueError(f"value must be {what}; the given one (not shown) is not")
 
 
 def check_room(mechanism: "Mechanism", encoding: Encoding) -> None:
@@ -389,6 +407,9 @@ class Bit(Encoding):
         """Encode 0, 1 or a truth value as 0 or 1. Nothing else counts as true or false."""
         return _truth("bit", raw)
 
+    def from_text(self, text: str) -> Any:
+        return {self.zero: 0, self.one: 1, "0": 0, "1": 1}.get(text, text)
+
     def decode(self, value: int) -> bool:
         return bool(self._value(value))
 
@@ -396,7 +417,7 @@ class Bit(Encoding):
         """0 and 1. The mean is the share of ones."""
         import numpy as np
 
-        from untrackable.estimation.quantiles import NumberEdges
+        from untrackable.estimation.estimate import NumberEdges
 
         return NumberEdges(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
@@ -508,6 +529,9 @@ class Presence(Encoding):
             raise ValueError("presence must be true: somebody who is not there sends nothing")
         return 0
 
+    def from_text(self, text: str) -> bool:
+        return text in ("1", "yes", self.label(0))
+
     def decode(self, value: int) -> bool:
         return self._value(value) == 0
 
@@ -563,6 +587,10 @@ class Choices(Encoding):
                 )
             value |= 1 << place
         return value
+
+    def from_text(self, text: str) -> list[str]:
+        """Choices are separated by commas."""
+        return [part.strip() for part in text.split(",") if part.strip()]
 
     def decode(self, value: int) -> tuple[str, ...]:
         value = self._value(value)

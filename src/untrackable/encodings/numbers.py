@@ -15,14 +15,14 @@ from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat
 
 from untrackable import checks
-from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import Encoding, number_from_text
 from untrackable.units import UNITS, converted, in_words, read_quantity, readable_unit
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from untrackable.estimation.quantiles import NumberEdges
+    from untrackable.estimation.estimate import NumberEdges
 
 
 Outside = Literal["error", "clamp", "separate"]
@@ -95,7 +95,7 @@ class _Numbers(Encoding):
         """The numbers of each value. If numbers out of range are a value of their own, it has an infinite edge."""
         import numpy as np
 
-        from untrackable.estimation.quantiles import NumberEdges
+        from untrackable.estimation.estimate import NumberEdges
 
         low, high = self._edges()
         before, after = [-math.inf] * (self.below == "separate"), [math.inf] * (self.above == "separate")
@@ -160,6 +160,9 @@ class IntegerRange(_Numbers):
         if not self.low <= number <= self.high:
             return self._outside(number > self.high)
         return number - self.low + (self.below == "separate")
+
+    def from_text(self, text: str) -> int | float:
+        return number_from_text(int, text, "an integer")
 
     def _encode_array(self, raws: "NDArray[Any]") -> "NDArray[np.uint64]":
         if raws.dtype.kind not in "iu":
@@ -260,6 +263,17 @@ class Buckets(_Numbers):
         if not self.edges[0] <= number <= self.edges[-1]:
             return self._outside(number > self.edges[-1])
         return min(bisect_right(self.edges, number), self._inside) - 1 + (self.below == "separate")
+
+    def from_text(self, text: str) -> int | float:
+        """A number. Its unit may be left out, or be another one that can be turned into that of the edges."""
+        if not self.unit:
+            return number_from_text(float, text, "a number")
+        try:
+            number, given = read_quantity(text)
+            return float(converted(number, given or self.unit, self.unit))
+        except (ValueError, OverflowError):
+            pass  # As in `number_from_text`.
+        raise ValueError(f"value must be a number in {self.unit}; the given one (not shown) is not")
 
     def _encode_array(self, raws: "NDArray[Any]") -> "NDArray[np.uint64]":
         if raws.dtype.kind not in "iuf":

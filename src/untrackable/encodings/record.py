@@ -113,6 +113,21 @@ class Record(Encoding):
             raise ValueError(f"the record has {unknown} attributes that are not asked for")
         return sum(self._encoded(name, raw[name]) << self._starts[name] for name in self._encodings)
 
+    def from_text(self, text: str) -> dict[str, Any]:
+        """Attributes are separated by commas, each as name=value. None may come twice."""
+        attributes: dict[str, Any] = {}
+        for part in text.split(","):
+            if part.strip():
+                name, _, value = (each.strip() for each in part.partition("="))
+                attribute = self.attribute(name)
+                if name in attributes:
+                    raise ValueError(f"the record has {name} more than once")
+                try:
+                    attributes[name] = attribute.from_text(value)
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+        return attributes
+
     def _encoded(self, name: str, raw: Any) -> int:
         """One attribute. An error says its name."""
         try:
@@ -243,6 +258,10 @@ class Path(Encoding):
         if len(raw) != self.looks:
             raise ValueError(f"a path must have {self.looks} answers, one for each look, got {len(raw)}")
         return self._record.encode(dict(zip(look_names(self.looks), raw, strict=True)))
+
+    def from_text(self, text: str) -> list[Any]:
+        """Answers are separated by semicolons."""
+        return [self.of.from_text(part.strip()) for part in text.split(";")]
 
     def joined(self, values: Sequence[int]) -> int:
         """The path of the encoded answers."""

@@ -62,6 +62,8 @@ class Aggregator(ABC):
 
     takes_candidates: ClassVar[bool] = False
     """Whether `estimate` may be given a list of candidates."""
+    _limits: tuple[int, int] = (0, 0)
+    """The smallest and the largest report, for the checks below."""
     parts: "Sequence[Aggregator]" = ()
     """The sums of each level, where each report is about one of several parts of a value."""
     part_bits: int = 0
@@ -192,15 +194,8 @@ class Aggregator(ABC):
         start = 0
         for name, array in zip(self._sums, mine, strict=True):
             saved = np.frombuffer(payload, dtype="<i8", count=array.size, offset=start).reshape(array.shape)
-            self._increase(name, saved)
+            self.increase(name, 0, saved.reshape(-1))
             start += 8 * array.size
-
-    def _increase(self, name: str, by: NDArray[np.int64]) -> None:
-        held = getattr(self, name)
-        if isinstance(held, np.ndarray):
-            held += by
-        else:
-            setattr(self, name, held + int(by))
 
     def _counted(self) -> int:
         if self.n == 0:
@@ -215,13 +210,23 @@ class Aggregator(ABC):
         """The estimate of the candidates, from n > 0 reports."""
         raise NotImplementedError
 
-    @abstractmethod
     def _array(self, reports: list[int]) -> Reports:
         """Reports that clients send, as an array."""
+        low, high = self._limits
+        if any(not low <= report <= high for report in reports):
+            raise self._outside()
+        return np.array(reports, dtype=np.uint64)
 
-    @abstractmethod
     def _checked(self, reports: Reports) -> Reports:
         """Reports in the shape that `_add` takes. Those that no client can have sent are refused here or there."""
+        low, high = self._limits
+        if reports.size and (int(reports.min()) < low or int(reports.max()) > high):
+            raise self._outside()
+        return reports
+
+    def _outside(self) -> ValueError:
+        low, high = self._limits
+        return ValueError(f"a report must be between {low} and {high}")
 
     def _possible(self, reports: Reports) -> None:  # noqa: B027 - most have nothing left
         """Refuse the reports that `_checked` leaves to `_add` to refuse."""
@@ -232,7 +237,7 @@ class Aggregator(ABC):
 
     def _merge(self, other: Self) -> None:
         for name in self._sums:
-            self._increase(name, np.asarray(getattr(other, name)))
+            self.increase(name, 0, np.asarray(getattr(other, name)).reshape(-1))
 
 
 def _check_candidates(candidates: Sequence[Any]) -> Sequence[Any]:
@@ -246,6 +251,7 @@ class BitAggregator(Aggregator):
     """The number of reported ones. A 1 is reported with probability `truth` for a 1 and `lie` for a 0."""
 
     _sums = ("ones",)
+    _limits = (0, 1)
 
     def __init__(self, scope: Scope, *, truth: float, lie: float) -> None:
         super().__init__(scope)
@@ -276,12 +282,6 @@ class BitAggregator(Aggregator):
         worst = max(chance * (1 - chance) for chance in (self._truth, self._lie))
         return Spread.of_term(reach**2 * worst, reach)
 
-    def _array(self, reports: list[int]) -> Reports:
-        return _words(reports, 0, 1)
-
-    def _checked(self, reports: Reports) -> Reports:
-        return _within(reports, 0, 1)
-
     def _add(self, reports: Reports) -> None:
         self.ones += int(np.count_nonzero(reports))
         self.n += reports.size
@@ -297,6 +297,7 @@ class InnerProductAggregator(Aggregator):
         if bits > LARGEST_DENSE_BITS:
             raise ValueError(f"bits must be at most {LARGEST_DENSE_BITS} to estimate all 2^bits values, got {bits}")
         self._bits, self._flip, self._width = bits, flip, width
+        self._limits = (2, (2 << bits) - 1)
         self.sums = np.zeros(1 << bits, dtype=np.int64)
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
@@ -304,21 +305,18 @@ class InnerProductAggregator(Aggregator):
         sums = walsh_hadamard(self.sums)
         return _inner_product_estimate(sums, n, beta, bits=self._bits, flip=self._flip, width=self._width)
 
-    def _array(self, reports: list[int]) -> Reports:
-        return _words(reports, 2, (2 << self._bits) - 1)
-
     def _checked(self, reports: Reports) -> Reports:
         # The range is checked while counting. A negative number is a word that is too large.
         kind = np.int64 if reports.dtype.kind == "i" else np.uint64
         return reports.astype(kind, copy=False).view(np.uint64)
 
     def _possible(self, reports: Reports) -> None:
-        _within(reports, 2, (2 << self._bits) - 1)
+        Aggregator._checked(self, reports)
 
     def _add(self, reports: Reports) -> None:
         words = reports.astype(np.uint64, copy=False)
         if not add_signs(self.sums, words):
-            raise ValueError(f"a report must be between 2 and {(2 << self._bits) - 1}")
+            raise self._outside()
         self.n += words.size
 
 
@@ -368,16 +366,24 @@ def _inner_product_estimate(
     )
 
 
-def _words(reports: list[int], low: int, high: int) -> Reports:
-    if any(not low <= report <= high for report in reports):
-        raise ValueError(f"a report must be between {low} and {high}")
-    return np.array(reports, dtype=np.uint64)
+def wide_reports(reports: list[int], size: int) -> NDArray[np.uint8]:
+    """Reports as rows of this many bytes, least significant first."""
+    data = b"".join(report.to_bytes(size, "little") for report in reports)
+    return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
 
 
-def _within(reports: Reports, low: int, high: int) -> Reports:
-    if reports.size and (int(reports.min()) < low or int(reports.max()) > high):
-        raise ValueError(f"a report must be between {low} and {high}")
-    return reports
+def wide_rows(reports: NDArray[Any], size: int) -> NDArray[np.uint8]:
+    """An array of reports that have this many bytes each, as rows. Their content is not checked."""
+    if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
+        raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
+    return reports.reshape(-1, size)
+
+
+def row_words(rows: NDArray[np.uint8]) -> Words:
+    """Bytes along the last axis as words, the lowest first, filled up with 0."""
+    filled = np.zeros((*rows.shape[:-1], -(-rows.shape[-1] // 8) * 8), dtype=np.uint8)
+    filled[..., : rows.shape[-1]] = rows
+    return filled.view("<u8").astype(np.uint64, copy=False)
 
 
 # --- values too wide to have a sum for each ---------------------------------------------------------------
@@ -404,7 +410,7 @@ class CandidateAggregator(Aggregator):
 
     def __init__(self, scope: Scope, *, bits: int, flip: float) -> None:
         super().__init__(scope)
-        self._bits, self._flip = bits, flip
+        self._bits, self._flip, self._limits = bits, flip, (2, (2 << bits) - 1)
         self._bytes = (bits + 8) // 8 if bits >= _WORD else 0
         """The bytes of a report that does not fit into a word; else 0."""
         self._axes = 2 if self._bytes else 1
@@ -445,31 +451,22 @@ class CandidateAggregator(Aggregator):
         return agreeing
 
     def _array(self, reports: list[int]) -> Reports:
-        if any(not 2 <= report < 2 << self._bits for report in reports):
-            raise ValueError(self._range())
         if not self._bytes:
-            return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self._bytes, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self._bytes)
+            return super()._array(reports)
+        if any(not 2 <= report < 2 << self._bits for report in reports):
+            raise self._outside()
+        return wide_reports(reports, self._bytes)
 
     def _checked(self, reports: Reports) -> Reports:
         if not self._bytes:
-            if reports.size and (int(reports.min()) < 2 or int(reports.max()) >= 2 << self._bits):
-                raise ValueError(self._range())
-            return reports.reshape(-1, 1).astype(np.uint64)
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (self._bytes,):
-            raise ValueError(
-                f"reports must be arrays of {self._bytes} bytes each, got {reports.dtype} {reports.shape}"
-            )
-        rows = reports.reshape(-1, self._bytes)
+            return super()._checked(reports).reshape(-1, 1).astype(np.uint64)
+        rows = wide_rows(reports, self._bytes)
+        words = row_words(rows)
         surplus = 8 * self._bytes - self._bits - 1
-        if surplus and np.any(rows[:, -1] >> (8 - surplus)):
-            raise ValueError(self._range())
-        wide = np.zeros((rows.shape[0], 8 * -(-self._bytes // 8)), dtype=np.uint8)
-        wide[:, : self._bytes] = rows
-        words = wide.view("<u8").astype(np.uint64, copy=False)
-        if np.any((words[:, 0] < 2) & ~words[:, 1:].any(axis=1)):
-            raise ValueError(self._range())
+        if (surplus and np.any(rows[:, -1] >> (8 - surplus))) or np.any(
+            (words[:, 0] < 2) & ~words[:, 1:].any(axis=1)
+        ):
+            raise self._outside()
         return words
 
     def _columns(self, reports: Reports) -> tuple[Words, ...]:
@@ -509,8 +506,8 @@ class CandidateAggregator(Aggregator):
         self._kept[0].append(vectors[:, :first])
         self._kept[1].append(vectors[:, first:])
 
-    def _range(self) -> str:
-        return f"a report must be between 2 and 2^{self._bits + 1} - 1"
+    def _outside(self) -> ValueError:
+        return ValueError(f"a report must be between 2 and 2^{self._bits + 1} - 1")
 
 
 class CandidateCounts(Aggregator):

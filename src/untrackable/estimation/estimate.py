@@ -1,4 +1,7 @@
-"""An estimate: a frequency for each value, and how far each may be from the truth."""
+"""An estimate: a frequency for each value, and how far each may be from the truth; and sums and orders of values.
+
+Means, quantiles and distributions need values that stand for numbers in order.
+"""
 
 import csv
 import importlib
@@ -15,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, strict_json
 from untrackable.arrays import Bools, FloatArray
-from untrackable.estimation import quantiles
 from untrackable.estimation.intervals import (
     UNKNOWN,
     Interval,
@@ -43,6 +45,11 @@ from untrackable.theory.turns import Turns
 if TYPE_CHECKING:
     import pyarrow as pa
 
+from typing import TYPE_CHECKING
+
+from untrackable.arrays import Integers
+from untrackable.estimation.intervals import is_told
+from untrackable.notebook_view import NotebookTable
 
 _BY_VALUE = ("frequencies", "standard_error", "span", "chance", "deviation")
 """The fields that may be arrays with an entry for each value."""
@@ -70,6 +77,82 @@ class Ranked(NamedTuple):
     p_value: float
     stands_out: bool
     passes_fdr: bool
+
+
+_WITHIN = (
+    "; it covers every position of the numbers within their buckets, and the value is as if each were in the middle"
+)
+_QUANTILE = "upper: the interval holds for every population, except with probability beta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Functional:
+    """A weighted sum of frequencies: unbiased, in an interval that fails with probability at most `beta` (upper).
+
+    The standard error is an upper bound too, whatever people hold. If the interval, before it is cut off at what is
+    possible, is wider than nine tenths of that, the reports do not `tell` the sum.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    standard_error: float
+    beta: float
+    tells: bool
+    certainty: str = "upper: the interval holds for every population, except with probability beta"
+
+
+class NumberEdges(NamedTuple):
+    """The lowest and the highest number that each value stands for, in order. The outer ones may be infinite."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile:
+    """A number that a share `q` of people are at or below.
+
+    Its interval fails with probability at most `beta` (upper). The value is interpolated between the edges of its
+    bucket. It is infinite if it lies in a value for all numbers out of range. If the interval leaves out less than
+    a tenth of the values, the reports do not `tell` where the quantile is.
+
+    A quantile is a number that somebody holds. So there is no value (NaN) if it is not certain that anybody holds
+    it: half of the people at 4 and half at 11 have a median of 4 or 11, and not of 7. The interval then stands
+    alone; `interpolated` is where the curve of the distribution reaches q, wherever that is. The interval has
+    `gaps` if it spans numbers of which it is not certain that anybody holds them.
+    """
+
+    q: float
+    value: float
+    interpolated: float
+    lower: float
+    upper: float
+    beta: float
+    tells: bool
+    gaps: bool
+    certainty: str = _QUANTILE
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Distribution(NotebookTable):
+    """The share of people at or below the upper edge of each value but the last.
+
+    `shares` is unbiased, so it may decrease; `curve` is the nearest that does not. `lower` and `upper` hold for one
+    edge chosen beforehand, `lower_simultaneous` and `upper_simultaneous` for all edges at once, each except with
+    probability `beta` (upper). `tells` says of which edges the reports tell the share.
+    """
+
+    edges: FloatArray
+    shares: FloatArray
+    curve: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    lower_simultaneous: FloatArray
+    upper_simultaneous: FloatArray
+    standard_error: FloatArray
+    tells: Bools
+    beta: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -107,7 +190,7 @@ class Estimate(NotebookView):
     complete: bool = field(default=True, kw_only=True)
     turns: Turns | None = field(default=None, kw_only=True)
     spread: Spreads = field(default=UNKNOWN, kw_only=True)
-    numbers: Callable[[], quantiles.NumberEdges] | None = field(default=None, kw_only=True)
+    numbers: Callable[[], NumberEdges] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         span = np.broadcast_to(np.asarray(self.span, dtype=np.float64), self.frequencies.shape)
@@ -225,24 +308,109 @@ class Estimate(NotebookView):
         values = None if self.values is None else self.values[:count]
         return replace(self, values=values, statistics=min(self.statistics, count), **cut)
 
-    def functional(self, weights: ArrayLike) -> quantiles.Functional:
-        """A weighted sum of frequencies, with weights chosen without looking at these reports.
+    def functional(self, weights: ArrayLike) -> Functional:
+        """A weighted sum of frequencies, Σ g(u)·f(u), with weights chosen without looking at these reports.
 
-        The interval is proven for every population, by the smaller of Hoeffding's and Bernstein's bounds.
+        The interval is proven for every population, by the smaller of Hoeffding's and Bernstein's bounds. If
+        everybody holds one of the values, weights are first taken from their mean c: as frequencies sum to one,
+        c + Σ (g(u) - c)·f(u) is the same sum, but of smaller weights, and so less noisy.
         """
-        return quantiles.functional(self, weights)
+        given = checked_weights(self, weights)
+        if not self.complete and self.spread.only_if_complete:
+            raise ValueError(self.spread.only_if_complete)
+        centre = float(given.mean()) if self.complete else 0.0
+        shifted = given - centre
+        spread = self.spread.of(shifted)
+        value, radius = centre + float(shifted @ self.frequencies), float(spread.radius(self.n, self.beta))
+        least, most = float(given.min()), float(given.max())
+        if not self.complete:
+            least, most = min(0.0, least), max(0.0, most)
+        lower, upper = (min(most, max(least, end)) for end in (value - radius, value + radius))
+        return Functional(
+            value=value,
+            lower=lower,
+            upper=upper,
+            standard_error=float(spread.standard_error(self.n)),
+            beta=self.beta,
+            tells=is_told(2 * radius, most - least),
+        )
 
-    def mean(self) -> quantiles.Functional:
-        """The mean of the numbers that the values stand for. If they are buckets, the interval allows for that."""
-        return quantiles.mean(self)
+    def mean(self) -> Functional:
+        """The mean of the numbers that the values stand for. If they are buckets, the interval allows for that.
 
-    def quantile(self, q: float) -> quantiles.Quantile:
-        """The number that a share `q` of people are at or below: the median for 0.5."""
-        return quantiles.quantile(self, q)
+        The mean of the lower edges is at most the mean, and that of the upper edges at least. Each end of the
+        interval fails with probability at most beta/2.
+        """
+        estimate, edges = numbered(self)
+        if not (np.isfinite(edges.lower).all() and np.isfinite(edges.upper).all()):
+            raise ValueError(
+                "there is no bound on the mean: numbers out of range count as one value, however large they are. "
+                "Ask for a quantile, or let them count as the nearest number within the range"
+            )
+        if np.array_equal(edges.lower, edges.upper):
+            return estimate.functional(edges.lower)
+        low, middle, high = (
+            estimate.functional(weights) for weights in (edges.lower, (edges.lower + edges.upper) / 2, edges.upper)
+        )
+        narrow = is_told(high.upper - low.lower, float(edges.upper[-1] - edges.lower[0]))
+        return replace(
+            middle,
+            lower=low.lower,
+            upper=high.upper,
+            tells=low.tells and high.tells and narrow,
+            certainty=middle.certainty + _WITHIN,
+        )
 
-    def distribution(self) -> quantiles.Distribution:
-        """The share of people at or below each number, with a band for one number and one for all."""
-        return quantiles.distribution(self)
+    def quantile(self, q: float) -> Quantile:
+        """The smallest number for which a share `q` of people are at or below it: the median for 0.5.
+
+        The interval has each value that the reports do not exclude: the share up to the value may be q or more, and
+        the share below it may be less than q. Each of these two fails with probability at most beta/2 at the true
+        quantile, so nothing is lost by looking at all values (`possible_places`).
+        """
+        q = checks.open_probability("q", q)
+        estimate, edges = numbered(self)
+        shares = cumulative_shares(estimate)
+        radius = estimate.spread.of_first(edges.lower.size).radius(estimate.n, estimate.beta)
+        first, final = map(int, possible_places(shares, radius, q))
+        curve = _curve(shares)
+        lower, upper = float(edges.lower[first]), float(edges.upper[final])
+        place = min(max(int(np.searchsorted(curve, q)), first), final)
+        held = held_values(estimate)
+        # If one value is left, the quantile is there, so somebody holds it.
+        known = first == final or bool(held[place])
+        interpolated = min(max(_interpolated(curve, edges, q), lower), upper)
+        return Quantile(
+            q=q,
+            value=interpolated if known else math.nan,
+            interpolated=interpolated,
+            lower=lower,
+            upper=upper,
+            beta=estimate.beta,
+            tells=is_told(final - first + 1, edges.lower.size),
+            gaps=first < final and not bool(held[first : final + 1].all()),
+        )
+
+    def distribution(self) -> Distribution:
+        """The share of people at or below each edge between values, with a band for one edge and one for all."""
+        estimate, edges = numbered(self)
+        shares = cumulative_shares(estimate)
+        spread = estimate.spread.of_first(edges.lower.size)
+        alone = spread.radius(estimate.n, estimate.beta)
+        together = spread.radius(estimate.n, estimate.beta, statistics=shares.size)
+        return Distribution(
+            edges=edges.upper[:-1],
+            shares=shares,
+            curve=_curve(shares),
+            lower=np.clip(shares - alone, 0, 1),
+            upper=np.clip(shares + alone, 0, 1),
+            # The true shares do not decrease, so each bound also holds for all later or all earlier edges.
+            lower_simultaneous=np.maximum.accumulate(np.clip(shares - together, 0, 1)),
+            upper_simultaneous=np.minimum.accumulate(np.clip(shares + together, 0, 1)[::-1])[::-1],
+            standard_error=spread.standard_error(estimate.n),
+            tells=np.broadcast_to(shares_told(together), shares.shape),
+            beta=estimate.beta,
+        )
 
     def shift(self, dishonest: int) -> FloatArray:
         """How far m dishonest reports among the n can move each frequency: at most span·m/n (exact).
@@ -403,6 +571,91 @@ def with_sampling(standard_error: Numbers, frequency: Numbers, n: int, heard: fl
     held = np.clip(frequency, 0, 1)
     error: Numbers = np.sqrt(standard_error**2 + held * (1 - held) * (1 - heard) / n)
     return error
+
+
+# --- values that stand for numbers ------------------------------------------------------------------------
+
+
+def checked_weights(estimate: "Estimate", weights: ArrayLike) -> FloatArray:
+    """Finite weights, one for each value of the estimate."""
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != estimate.frequencies.shape:
+        raise ValueError(f"weights must be {estimate.frequencies.size}, one for each value, got {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError("weights must be finite")
+    return given
+
+
+def held_values(estimate: "Estimate") -> Bools:
+    """The values that somebody certainly holds: all of them at once, except with probability beta (upper)."""
+    return estimate.interval(simultaneous=True).lower > 0
+
+
+def numbered(estimate: "Estimate") -> "tuple[Estimate, NumberEdges]":
+    """The estimate of all values that stand for numbers, and their edges; an error says why there are none."""
+    if not estimate.complete:
+        raise ValueError("there may be other values than those listed, so their numbers are not known")
+    if estimate.numbers is None:
+        listed = np.arange(estimate.frequencies.size) if estimate.values is None else np.asarray(estimate.values)
+        if listed.dtype.kind not in "iu":
+            raise ValueError("these values are not numbers")
+        edges = NumberEdges(listed.astype(np.float64), listed.astype(np.float64))
+    else:
+        edges = estimate.numbers()
+    estimate = estimate.first(edges.lower.size)
+    if edges.lower.size != estimate.frequencies.size or np.any(np.diff(edges.lower) <= 0):
+        raise ValueError("the values must be all numbers of their encoding, in order")
+    return estimate, edges
+
+
+def cumulative_shares(estimate: "Estimate") -> FloatArray:
+    """The shares of the first 1, 2, … values. What the frequencies lack to sum to one is spread over all values."""
+    total = np.cumsum(estimate.frequencies)
+    size = np.arange(1, total.size)
+    shares: FloatArray = total[:-1] + size / total.size * (1 - total[-1])
+    return shares
+
+
+def _curve(shares: FloatArray) -> FloatArray:
+    """The nearest shares that do not decrease, within [0, 1]."""
+    from scipy.optimize import isotonic_regression
+
+    return np.clip(isotonic_regression(shares).x, 0, 1)
+
+
+def _interpolated(curve: FloatArray, edges: NumberEdges, q: float) -> float:
+    """Where the curve reaches q. Within a value, people are taken to be spread evenly."""
+    place = int(np.searchsorted(curve, q))
+    before, after = (curve[place - 1] if place else 0.0), (curve[place] if place < curve.size else 1.0)
+    low, high = float(edges.lower[place]), float(edges.upper[place])
+    if not np.isfinite(low):
+        return low
+    if not np.isfinite(high) or low == high or after <= before:
+        return high
+    return low + (high - low) * float((q - before) / (after - before))
+
+
+def first_reached(shares: FloatArray, q: float) -> Integers:
+    """The place of the first value up to which the share is at least q, along the last axis."""
+    reached = np.concatenate((shares >= q, np.ones((*shares.shape[:-1], 1), dtype=np.bool_)), axis=-1)
+    return np.asarray(reached.argmax(axis=-1), dtype=np.int64)
+
+
+def possible_places(shares: FloatArray, radius: FloatArray, q: float) -> tuple[Integers, Integers]:
+    """The first and the last place, of the last axis, that the quantile can have; all if every one is ruled out.
+
+    The quantile is v exactly if the share F(v) up to v is at least q, and F(v-1), up to the value before it, is
+    not. So v is ruled out if F(v) is certainly below q, or F(v-1) certainly not. Only the tests at the true
+    quantile matter for the error, so no bound over all values is needed, and each of the two gets half of the
+    error probability.
+    """
+    ends = np.ones((*shares.shape[:-1], 1), dtype=np.bool_)
+    enough = np.concatenate((shares + radius >= q, ends), axis=-1)
+    not_before = np.concatenate((ends, shares - radius <= q), axis=-1)
+    possible = enough & not_before
+    possible |= ~possible.any(axis=-1, keepdims=True)
+    last = possible.shape[-1] - 1 - possible[..., ::-1].argmax(axis=-1)
+    return possible.argmax(axis=-1), last
 
 
 # --- an estimate as a table: Arrow, pandas, CSV or JSON ---------------------------------------------------

@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 from untrackable import checks
 from untrackable.arrays import FloatArray, Integers
 from untrackable.estimation.aggregators import Aggregator, Scope
-from untrackable.estimation.estimate import Estimate, with_sampling
+from untrackable.estimation.estimate import Estimate, first_reached, possible_places, with_sampling
 from untrackable.estimation.intervals import Interval, PooledSpreads, Spread, clipped, interval_around
-from untrackable.estimation.quantiles import first_reached, possible_places
 from untrackable.theory.accuracy import mean_radius
 from untrackable.theory.turns import Turns
 

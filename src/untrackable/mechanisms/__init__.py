@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from untrackable.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from untrackable.mechanisms.changing_bit import OneChange as OneChange
+    from untrackable.mechanisms.changing_bit import Votes as Votes
     from untrackable.mechanisms.dbitflip import DBitFlip as DBitFlip
     from untrackable.mechanisms.deck import Dealt as Dealt
     from untrackable.mechanisms.deck import Deck as Deck
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.local import RandomizedResponse as RandomizedResponse
     from untrackable.mechanisms.local import SubsetSelection as SubsetSelection
     from untrackable.mechanisms.loloha import Loloha as Loloha
-    from untrackable.mechanisms.one_change import OneChange as OneChange
     from untrackable.mechanisms.rappor import Rappor as Rappor
     from untrackable.mechanisms.sketches import CountMeanSketch as CountMeanSketch
     from untrackable.mechanisms.sketches import HadamardSketch as HadamardSketch
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.stored import Stored as Stored
     from untrackable.mechanisms.string_levels import Levelled as Levelled
     from untrackable.mechanisms.views import Views as Views
-    from untrackable.mechanisms.votes import Votes as Votes
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -67,7 +67,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Memoized": "stored",
         "NoisyInnerProduct": "inner_product",
         "OneBitMean": "local",
-        "OneChange": "one_change",
+        "OneChange": "changing_bit",
         "Present": "local",
         "RandomizedResponse": "local",
         "Rappor": "rappor",
@@ -75,7 +75,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Stored": "stored",
         "Unary": "kept_bits",
         "Views": "views",
-        "Votes": "votes",
+        "Votes": "changing_bit",
         "from_json": "interface",
     },
 )

@@ -19,8 +19,7 @@ from untrackable.mechanisms.local_interface import crowd_parts
 from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH, checked_width
 from untrackable.theory.crowd import Rounds, crowd_upper
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter
-from untrackable.theory.search import falling_root
+from untrackable.theory.search import falling_root, gaussian_shift, largest_parameter
 
 Accounting = Literal["exact", "paper"]
 Base = TypeVar("Base")

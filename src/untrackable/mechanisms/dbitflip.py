@@ -12,14 +12,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import SymmetricSpreads, sampled_bits_spread
-from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values, round_number
+from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.local_interface import integer_population
 from untrackable.mechanisms.randomness import simulate_subsets
@@ -176,9 +176,7 @@ class DBitFlip(Permanent):
         pairs = k * (k - 1)
         return d * (d - 1) / pairs, d * (k - d) / pairs, (k - d) * (k - d - 1) / pairs
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The error of the reports that sampled the value's bucket, over the draw of the sets too."""
         there, elsewhere = self._shares()
         span = self.buckets / self.sampled / (there - elsewhere)
@@ -192,8 +190,7 @@ class DBitFlip(Permanent):
         return 1 - elsewhere, elsewhere
 
     def aggregator(self, round: int = 1) -> "BucketAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return BucketAggregator(Scope(self, round_number(round), pools=False), self)
+        return BucketAggregator(self._one_round(round), self)
 
     def _ones(self) -> int:
         return 1
@@ -221,9 +218,6 @@ class DBitFlip(Permanent):
         sampled = clear[people, bucket] == 1
         is_set: NDArray[np.bool_] = sampled[:, None] & (position[:, None] == np.arange(self.positions))
         return is_set
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.buckets, rounds, may_change=False)
 
     def _words(self) -> int:
         return self.sampled + self.buckets

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
@@ -31,7 +31,6 @@ from untrackable.mechanisms.local_interface import (
     Local,
     SentRounds,
     crowd_size,
-    local_population,
     per_round,
     repeat_certainty,
 )
@@ -77,9 +76,6 @@ class Dealt(LocalWrapper):
         """The round of the last card, unless cards are replayed."""
         return self.slots if self.when_empty == "stop" else None
 
-    def _payload_bytes(self) -> int:
-        return (self.slots + 7) // 8 + self.slots * ((self.report_bits + 7) // 8)
-
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The sum over independent cards. A card that is sent again must be the same, and counts once."""
         slots = np.array([self._slot(self._number(r)) for r in rounds])
@@ -116,11 +112,6 @@ class Dealt(LocalWrapper):
             Experiment([(self.base.repeat_factor(), crossed)], certainty=certainty if crossed else "exact")
             for crossed in sorted(crossings)
         ]
-
-    @property
-    def enough_reports(self) -> int | None:
-        """Two reports, unless cards are replayed."""
-        return None if self.when_empty == "replay" else 2
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """0, unless cards are replayed."""
@@ -217,9 +208,6 @@ class Dealt(LocalWrapper):
             raise StateError("this state has bits set that its mechanism does not use")
         return Hand(tuple(cards), tuple(bool(flag) for flag in flags[: self.slots]))
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return local_population(self.base, values, rounds, may_change=True)
-
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         for number in rounds:
             self._number(number)
@@ -300,12 +288,6 @@ class Deck(ReportSettings, Dealt):
             share=share,
         )
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
-
-    def __repr__(self) -> str:
-        return (
-            f"Deck(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}, "
-            f"when_empty={self.when_empty!r}, width={self.width})"
-        )
 
 
 def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Dealt:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray
-from untrackable.estimation.aggregators import Reports, Scope
+from untrackable.estimation.aggregators import Reports, Scope, row_words
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import Truthfulness
 from untrackable.mechanisms.view_tables import EntryLaw, TableLaw, View, table_law, worst_accuracy
@@ -159,11 +159,13 @@ class DividedAggregator(ViewAggregator):
 
     def _by_view(self, reports: Reports) -> list[ViewRows]:
         if self._mechanism.layout.split(reports)[0].any():
-            raise ValueError(self._range())
+            raise self._outside()
         return [self._rows_of(view, own) for view, own in enumerate(self._mechanism.split(reports))]
 
-    def _range(self) -> str:
-        return f"a report must have {self._mechanism.report_bits} bits, with a report of its base for every part"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must have {self._mechanism.report_bits} bits, with a report of its base for every part"
+        )
 
 
 def _product(factors: Sequence[Factor]) -> Factor:
@@ -192,8 +194,4 @@ def _bytes(reports: Reports) -> NDArray[np.uint8]:
 def _packed(bits: NDArray[np.uint8]) -> Reports:
     """Reports of these bits as words, or as bytes if they are wider."""
     rows = np.packbits(bits, axis=1, bitorder="little")
-    if bits.shape[1] > 64:
-        return rows
-    words = np.zeros((rows.shape[0], 8), dtype=np.uint8)
-    words[:, : rows.shape[1]] = rows
-    return words.view("<u8")[:, 0].astype(np.uint64, copy=False)
+    return rows if bits.shape[1] > 64 else row_words(rows)[:, 0]

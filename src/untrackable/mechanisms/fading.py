@@ -24,7 +24,14 @@ from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.mechanisms.budget import LARGEST_CROWD_EPS, loudest_in_crowd, with_eps
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, Values, round_number
+from untrackable.mechanisms.interface import (
+    After,
+    Mechanism,
+    ObservedRounds,
+    Values,
+    repr_by_parameters,
+    round_number,
+)
 from untrackable.mechanisms.local import OneBitMean
 from untrackable.mechanisms.local_interface import (
     SentRounds,
@@ -40,11 +47,11 @@ from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH, c
 from untrackable.randomizers.interface import pack_integers, unpack_integers
 from untrackable.randomizers.randomness import Entropy
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import thinned_factor
-from untrackable.theory.convolution import Round, lattice_factor
+from untrackable.theory.convolution import Round, lattice_factor, squares, tail_shift
 from untrackable.theory.crowd import Rounds
 from untrackable.theory.experiment import Experiment, Mixture
-from untrackable.theory.gaussian import gaussian_shift, largest_parameter, squares, tail_shift
+from untrackable.theory.search import gaussian_shift, largest_parameter
+from untrackable.theory.turns import thinned_factor
 
 ONE_BY_ONE = 64
 """Up to this many rounds, privacy is exact: each round is a factor of its own."""
@@ -68,6 +75,10 @@ _SMALLEST_DELTA = 1e-11
 
 _quantile = NormalDist().inv_cdf
 """Φ⁻¹, from the standard library."""
+
+
+Base = Views | OneBitMean | NoisyInnerProduct
+"""The local mechanisms whose privacy loss is known for every round at once."""
 
 
 class Memory(NamedTuple):
@@ -94,7 +105,7 @@ class Faded(Mechanism):
     delta: float
     power: float = 0.75
     scale: float = 0.0
-    local: Any
+    local: Base
 
     persists = "nothing"
     independent = True
@@ -109,7 +120,7 @@ class Faded(Mechanism):
             raise ValueError(f"local must have answers of one bit, as later rounds are noisy, got {local.width}")
         self._settle(with_eps(local, 1.0), eps, delta, power, scale)
 
-    def _settle(self, local: Any, eps: float, delta: float, power: float, scale: float) -> None:
+    def _settle(self, local: Base, eps: float, delta: float, power: float, scale: float) -> None:
         checks.settle(
             self,
             local=local,
@@ -145,8 +156,7 @@ class Faded(Mechanism):
     @property
     def _differing(self) -> Fraction:
         """ρ."""
-        share: Fraction = self.local.differing_exact()
-        return share
+        return self.local.differing_exact()
 
     @property
     def _width(self) -> int:
@@ -252,13 +262,11 @@ class Faded(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        bits: int = self.local.report_bits
-        return bits
+        return self.local.report_bits
 
     @property
     def capacity(self) -> int:
-        values: int = self.local.values
-        return values
+        return self.local.values
 
     @property
     def _value_bits(self) -> int:
@@ -272,16 +280,12 @@ class Faded(Mechanism):
         """One error for every value. With one bit, both values have the same error."""
         return 1 if self.capacity == 2 else min(1 << self._value_bits, 1 << (values - 1).bit_length())
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
-        accuracy: Accuracy = self.base(round).accuracy(people, beta)
-        return accuracy
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
+        return with_eps(self.local, self.eps_report(round)).accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness:
         """That of the first round, which is the loudest."""
-        truth: Truthfulness = self.base(1).truthfulness()
-        return truth
+        return with_eps(self.local, self.eps_report(1)).truthfulness()
 
     def shift(self, *, round: int = 1) -> float | None:
         """That of the round's report, which grows with the round, if its mechanism can say."""
@@ -300,8 +304,7 @@ class Faded(Mechanism):
         return np.zeros((first.shape[0], second.shape[0]))
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        sums: Aggregator = self.base(round).aggregator(Scope(self, round, pools=False))
-        return sums
+        return with_eps(self.local, self.eps_report(round)).aggregator(Scope(self, round, pools=False))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """The privacy of all rounds, or of the first `reports`, which reveal most (exact for few, else upper).
@@ -477,11 +480,7 @@ class Fading(Faded):
     def held_error(self, people: int, *, share: float, round: int = 1) -> float:
         return with_eps(self.local, self.eps_report(round)).held_error(people, share)
 
-    def __repr__(self) -> str:
-        return (
-            f"Fading(bits={self.bits}, eps={self.eps!r}, delta={self.delta!r}, power={self.power!r}, "
-            f"scale={self.scale!r}, width={self.width})"
-        )
+    __repr__ = repr_by_parameters
 
 
 @lru_cache(maxsize=4)

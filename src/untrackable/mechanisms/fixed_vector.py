@@ -13,33 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.arrays import FloatArray
+from untrackable.arrays import FloatArray, Words
 from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Aggregator, InnerProductAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, WeightCounts, inner_product_spread
 from untrackable.kernels.counting import walsh_hadamard
 from untrackable.mechanisms.inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
-from untrackable.mechanisms.interface import (
-    After,
-    Mechanism,
-    ObservedRounds,
-    Pair,
-    Values,
-    everything_revealed,
-    round_number,
-)
+from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, Pair, Values, everything_revealed
 from untrackable.mechanisms.local import LocalWrapper
-from untrackable.mechanisms.local_interface import Local, integer_population, per_round
+from untrackable.mechanisms.local_interface import per_round
 from untrackable.mechanisms.stored import Memoized
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import Chance, Entropy, below, flip_eps, nonzero_vector
+from untrackable.randomizers.randomness import Entropy, below, flip_eps, nonzero_vector
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
@@ -48,41 +40,38 @@ BitNoise = Literal["fixed", "fresh"]
 """Whether a client draws the noisy bit once for ever, or again for each report."""
 
 
-class QuestionBase(Local, Protocol):
-    """A local mechanism whose report is a visible question and one noisy bit: 2·question + bit.
+class VectorQuestion(NoisyInnerProduct):
+    """The noisy inner product of one bit, with its vector as a visible question: 2·question + bit."""
 
-    The bit is the inner product of the value and the question's vector, flipped with probability `flip`.
-    """
-
-    @property
-    def flip(self) -> Chance:
-        """The chance that the bit is a lie."""
+    __slots__ = ()
 
     @property
     def questions(self) -> int:
         """The number of questions, all equally likely."""
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact if some two values attain `differing`; else upper."""
-
-    def __hash__(self) -> int:
-        """The hash of the parameters."""
-
-    def differing(self) -> float:
-        """ρ, the largest share of questions with different answers for two values, or an upper bound on it."""
+        return self.values - 1
 
     def ask(self, entropy: Entropy) -> int:
         """A random question."""
+        return nonzero_vector(self.bits, entropy)
 
     def vector(self, question: int) -> int:
         """The vector of a question."""
+        return question
 
-    def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """One random question for each person."""
+    def simulate_questions(self, people: int, rng: np.random.Generator) -> Words:
+        """One random question for each person. Two people may get the same one."""
+        if self.bits > LARGEST_SIMULATED_BITS:
+            raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
+        return rng.integers(1, self.values, size=people, dtype=np.uint64)
 
-    def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def vectors(self, questions: Words) -> Words:
         """The vectors of questions."""
+        return questions
+
+    def answered(self, question: int, value: int, entropy: Entropy) -> int:
+        """The report with this question, and a noisy answer from 8 bytes."""
+        parity = (self.vector(question) & value).bit_count() & 1
+        return 2 * question + (parity ^ self.flip.happens(entropy))
 
 
 class QuestionState(NamedTuple):
@@ -101,7 +90,7 @@ class QuestionMechanism(LocalWrapper):
     """
 
     __slots__ = ()
-    base: QuestionBase
+    base: VectorQuestion
     noise: BitNoise
 
     @property
@@ -123,8 +112,7 @@ class QuestionMechanism(LocalWrapper):
         return not self._fixed
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        """Empty sums for one round; a client's rounds share its question, so they do not merge."""
-        return self.base.aggregator(Scope(self, round_number(round), pools=False))
+        return self.base.aggregator(self._one_round(round))
 
     def _privacy(self, reports: int | None, values: Values) -> Pair:
         """Fixed noise: all reports are as private as one report of the base.
@@ -230,8 +218,7 @@ class QuestionMechanism(LocalWrapper):
         """The one report; or the question, and its answer with new noise."""
         if self._fixed:
             return self._once.make_report(state, round, source)
-        parity = (self.base.vector(state.question) & state.value).bit_count() & 1
-        return 2 * state.question + (parity ^ self.base.flip.happens(source)), state
+        return self.base.answered(state.question, state.value, source), state
 
     def change_value(self, state: Any, value: int, source: Entropy) -> Any:
         """With fresh noise, the state with the same question and another value."""
@@ -260,9 +247,6 @@ class QuestionMechanism(LocalWrapper):
             raise StateError("this state has a question that its mechanism does not have")
         return QuestionState(question, value)
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.base.values, rounds, may_change=not self._fixed)
-
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         if self._fixed:
             return self._once._simulate(values, rounds, rng)
@@ -275,37 +259,8 @@ class QuestionMechanism(LocalWrapper):
 
 
 @lru_cache(maxsize=64)
-def _memoized(base: QuestionBase) -> Memoized:
+def _memoized(base: VectorQuestion) -> Memoized:
     return Memoized(base)
-
-
-class VectorQuestion(NoisyInnerProduct):
-    """The noisy inner product, with its vector as the question."""
-
-    __slots__ = ()
-
-    @property
-    def questions(self) -> int:
-        """The number of non-zero vectors, 2^bits - 1."""
-        return self.values - 1
-
-    def ask(self, entropy: Entropy) -> int:
-        """A uniform non-zero vector."""
-        return nonzero_vector(self.bits, entropy)
-
-    def vector(self, question: int) -> int:
-        """The question itself."""
-        return question
-
-    def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """Uniform non-zero vectors."""
-        if self.bits > LARGEST_SIMULATED_BITS:
-            raise ValueError(f"bits must be at most {LARGEST_SIMULATED_BITS} in simulation, got {self.bits}")
-        return rng.integers(1, self.values, size=people, dtype=np.uint64)
-
-    def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The questions themselves."""
-        return questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,7 +315,7 @@ def public_vectors(numbers: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberedBit(NoisyInnerProduct):
+class NumberedBit(VectorQuestion):
     """A report is a random number below `people` and the noisy inner product with its vector: 2·number + bit."""
 
     people: int
@@ -372,7 +327,6 @@ class NumberedBit(NoisyInnerProduct):
 
     @property
     def questions(self) -> int:
-        """The number of questions: one for each person."""
         return self.people
 
     @property
@@ -392,37 +346,28 @@ class NumberedBit(NoisyInnerProduct):
 
     def differing(self) -> float:
         """ρ if every vector has equally many numbers. Else all vectors with one more number count as differing."""
-        each, more = self._shared
-        half = self.values // 2
-        return (each * half + min(more, half)) / self.people
+        return float(self.differing_exact())
 
     def differing_exact(self) -> Fraction:
-        """`differing` as an exact fraction."""
         each, more = self._shared
         half = self.values // 2
         return Fraction(each * half + min(more, half), self.people)
 
     def ask(self, entropy: Entropy) -> int:
-        """A random number."""
         return below(self.people, entropy)
 
     def vector(self, question: int) -> int:
-        """The public vector of a number."""
         return public_vector(question, self.bits)
 
-    def vectors(self, questions: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The public vectors of numbers."""
+    def vectors(self, questions: Words) -> Words:
         return public_vectors(questions, self.bits)
 
     def draw(self, value: int, entropy: Entropy) -> int:
         """A report. The number takes 8 bytes, which may be redrawn, and then the noise takes 8 bytes."""
         value = checks.private_integer("value", value, below=self.values)
-        number = self.ask(entropy)
-        parity = (self.vector(number) & value).bit_count() & 1
-        return 2 * number + (parity ^ self.flip.happens(entropy))
+        return self.answered(self.ask(entropy), value, entropy)
 
-    def simulate_questions(self, people: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """Independent numbers. Two people may get the same one."""
+    def simulate_questions(self, people: int, rng: np.random.Generator) -> Words:
         return rng.integers(0, self.people, size=people, dtype=np.uint64)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -484,7 +429,7 @@ class NumberedAggregator(InnerProductAggregator):
 
     def __init__(self, scope: Scope, local: NumberedBit) -> None:
         super().__init__(scope, bits=local.bits, flip=local.flip.probability)
-        self._local = local
+        self._local, self._limits = local, (0, 2 * local.people - 1)
         self._weights = local.weights()
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
@@ -523,18 +468,7 @@ class NumberedAggregator(InnerProductAggregator):
         square = usual * scale**2 * values / (values - 1) * (given.squares - given.total**2 / values)
         return Spread.of_term(given.worst(square - centred**2), usual * alike.span)
 
-    def _array(self, reports: list[int]) -> Reports:
-        if not all(self._local.possible(report) for report in reports):
-            raise ValueError(f"a report must be between 0 and {2 * self._local.people - 1}")
-        return np.array(reports, dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 0 or int(reports.max()) >= 2 * self._local.people):
-            raise ValueError(f"a report must be between 0 and {2 * self._local.people - 1}")
-        return reports
-
-    def _possible(self, reports: Reports) -> None:
-        """All reports in range are possible."""
+    _checked, _possible = Aggregator._checked, Aggregator._possible
 
     def _add(self, reports: Reports) -> None:
         flat = reports.reshape(-1).astype(np.uint64)

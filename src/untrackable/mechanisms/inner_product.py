@@ -25,11 +25,14 @@ from untrackable.estimation.aggregators import (
     Reports,
     Scope,
     limbs_of,
+    row_words,
+    wide_reports,
+    wide_rows,
 )
 from untrackable.kernels.counting import add_answers, support_counts
-from untrackable.kernels.noise import noisy_inner_products
+from untrackable.kernels.engine import compiled, read_only
 from untrackable.mechanisms.local_interface import Truthfulness
-from untrackable.mechanisms.randomness import simulate_noisy_symbols
+from untrackable.mechanisms.randomness import random_words, simulate_noisy_symbols
 from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH
 from untrackable.randomizers.randomness import (
     flip_eps,
@@ -43,6 +46,12 @@ LARGEST_SIMULATED_BITS = 63
 
 _WORD = 64
 _ONE = np.uint64(1)
+_DRAWN_TOGETHER = 1 << 15
+"""The number of reports that are drawn together, so that their words stay in the second-level cache.
+
+It determines the order of the draws, so changing it changes the results of a seed."""
+_NARROW = 32
+"""The largest number of bits of a vector that leaves enough bits of the same word for the noise."""
 
 
 class NoisyInnerProduct(randomizers.NoisyInnerProduct):
@@ -217,6 +226,60 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         return math.prod(self.values - (1 << i) for i in range(self.width))
 
 
+# --- the noise of simulated reports, with exact probabilities: integers over 2^64 -------------------------
+
+
+def noisy_inner_products(values: Words, bits: int, threshold: int, rng: np.random.Generator) -> Words:
+    """Draw a report 2·v + (⟨v, u⟩ ⊕ x) for every value u.
+
+    The vector v is uniform among 1 … 2^bits-1, and the bit x is 1 with probability threshold/2^64. A vector of at
+    most 32 bits takes the highest bits of a random word, and the noise takes the rest. The noise is compared with
+    the highest bits of the threshold. If they are equal, which is rare, another word decides by the lowest bits. A
+    vector that is zero is drawn again.
+    """
+    if not 1 <= bits <= 63:
+        raise ValueError(f"bits must be between 1 and 63, got {bits}")
+    if not 0 <= threshold < 1 << 64:
+        raise ValueError("threshold must be between 0 and 2^64 - 1")
+    flat = np.ascontiguousarray(values).reshape(-1)
+    reports = np.empty(flat.size, dtype=np.uint64)
+    for start in range(0, flat.size, _DRAWN_TOGETHER):
+        chunk = slice(start, start + _DRAWN_TOGETHER)
+        _draw_noisy(flat[chunk], reports[chunk], bits, threshold, rng)
+    return reports.reshape(values.shape)
+
+
+def _draw_noisy(values: Words, reports: Words, bits: int, threshold: int, rng: np.random.Generator) -> None:
+    words = random_words(rng, values.size)
+    noise = words if bits <= _NARROW else random_words(rng, values.size)
+    kept = 64 - bits if bits <= _NARROW else 64
+    mask, below, rest = (1 << kept) - 1, threshold >> (64 - kept), threshold & ((1 << (64 - kept)) - 1)
+    kernels = compiled(0)  # Simulation alone rarely pays for loading the kernels, so they are used only if loaded.
+    fill = _noisy_parities if kernels is None else kernels.noisy_parities
+    given = (read_only(words), read_only(noise), read_only(values))
+    strange = fill(*given, reports, np.uint64(bits), np.uint64(mask), np.uint64(below))
+    shift = np.uint64(64 - bits)
+    if strange & 2 and rest:
+        ties = np.flatnonzero((noise & np.uint64(mask)) == np.uint64(below))
+        reports[ties] ^= random_words(rng, ties.size) >> np.uint64(kept) < np.uint64(rest)
+    while strange & 1:
+        again = np.flatnonzero(reports < 2)  # Where the vector is zero, the report holds only the noise.
+        vectors = random_words(rng, again.size) >> shift
+        strange = int(not vectors.all())
+        parity = np.bitwise_count(vectors & values[again]) & np.uint8(1)
+        reports[again] ^= vectors << _ONE | parity
+
+
+def _noisy_parities(
+    words: Words, noise: Words, values: Words, reports: Words, bits: np.uint64, mask: np.uint64, below: np.uint64
+) -> int:
+    """The kernel `noisy_parities` with NumPy alone."""
+    vectors, drawn = words >> (np.uint64(64) - bits), noise & mask
+    parity = np.bitwise_count(vectors & values) & np.uint8(1)
+    reports[:] = vectors << _ONE | (parity ^ (drawn < below))
+    return int(not vectors.all()) + 2 * int((drawn == below).any())
+
+
 def best_width(bits: int, eps: float) -> int:
     """The narrowest width with the smallest variance."""
     widths = range(1, min(bits, LARGEST_WIDTH) + 1)
@@ -272,10 +335,7 @@ def array_of(reports: list[int], bits: int, width: int) -> Reports:
     if any(report < 0 or report >> width * (bits + 1) for report in reports):
         raise ValueError(rule(bits, width))
     size = report_bytes(bits, width)
-    if not size:
-        return np.array(reports, dtype=np.uint64)
-    data = b"".join(report.to_bytes(size, "little") for report in reports)
-    return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+    return wide_reports(reports, size) if size else np.array(reports, dtype=np.uint64)
 
 
 def rows_of(reports: Reports, bits: int, width: int) -> Words:
@@ -286,12 +346,7 @@ def rows_of(reports: Reports, bits: int, width: int) -> Words:
             raise ValueError(rule(bits, width))
         rows: Words = np.ascontiguousarray(reports.reshape(-1, 1).astype(np.uint64, copy=False))
     else:
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
-            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
-        flat = reports.reshape(-1, size)
-        padded = np.zeros((flat.shape[0], 8 * -(-size // 8)), dtype=np.uint8)
-        padded[:, :size] = flat
-        rows = padded.view("<u8").astype(np.uint64, copy=False)
+        rows = row_words(wide_rows(reports, size))
     if total % _WORD and np.any(rows[:, -1] >> np.uint64(total % _WORD)):
         raise ValueError(rule(bits, width))
     return rows

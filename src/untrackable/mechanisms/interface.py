@@ -10,7 +10,7 @@ recognition by attendance and reports together, and privacy in a crowd.
 In JSON, a mechanism is the name of its class in `FORMS`, and the parameters that its constructor takes.
 """
 
-import math
+import inspect
 import operator
 from abc import abstractmethod
 from collections import Counter
@@ -25,18 +25,24 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks, framing
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
-from untrackable.estimation.aggregators import Aggregator, Reports
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.kernels.engine import compiled
-from untrackable.mechanisms.local_interface import LINKED, SentRounds, Truthfulness, crowd_privacy
+from untrackable.mechanisms.local_interface import (
+    LINKED,
+    SentRounds,
+    Truthfulness,
+    crowd_privacy,
+    integer_population,
+)
 from untrackable.randomizers import randomness
 from untrackable.randomizers.interface import JsonForms, Randomizer
-from untrackable.theory import attendance
+from untrackable.theory import turns
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.attendance import AMONG
 from untrackable.theory.crowd import LARGEST_CROWD
 from untrackable.theory.experiment import Experiment, Mixture, Worst, dominating_experiment
 from untrackable.theory.factor import Factor
 from untrackable.theory.theorems import reports_of_two_values
+from untrackable.theory.turns import AMONG
 
 MOST_VALUES = 100_000
 """The largest number of changing values that is bounded."""
@@ -293,15 +299,6 @@ class Mechanism(Randomizer):
         """Where the mechanism and its base come from."""
         return self.published
 
-    def state_bytes(self) -> int:
-        """Size of one saved state in bytes."""
-        return len(framing.frame_state(self, b"")) + self._payload_bytes()
-
-    def _payload_bytes(self) -> int:
-        """Size of a state's payload. Mechanisms with large states compute it without making one."""
-        return len(self.pack_state(self.new_state(0, randomness.system)))
-
-    @abstractmethod
     def accuracy(
         self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
     ) -> Accuracy:
@@ -309,6 +306,11 @@ class Mechanism(Randomizer):
 
         `candidates` are the values whose frequencies are estimated. They matter only if the error depends on them.
         """
+        return self._accuracy(people, beta, round, candidates)
+
+    @abstractmethod
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
+        """`accuracy`, with all its arguments."""
 
     def truthfulness(self) -> Truthfulness | None:
         """How often one report, of the first round, is the plain truth (exact); None where that has no meaning."""
@@ -348,6 +350,10 @@ class Mechanism(Randomizer):
     @abstractmethod
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums for the reports of one round."""
+
+    def _one_round(self, round: int) -> Scope:
+        """The scope of sums of one round that do not merge with others, as a client's rounds share its state."""
+        return Scope(self, round_number(round), pools=False)
 
     def privacy(self, *, reports: int | None = None, values: Values = "fixed") -> Pair:
         """Privacy for ever, or privacy of the first `reports` reports."""
@@ -452,23 +458,6 @@ class Mechanism(Randomizer):
         """The number of independent states that the reports of these values come from; None if it is unknown."""
         return None if self.changes_in_place else values
 
-    def tracking_advantage_lower(self, reports: int | None) -> float:
-        """A lower bound on the same advantage; 0 unless the closed form is exact but for rounding."""
-        return 0.0
-
-    def tracking_ratio_upper(self, reports: int | None) -> float:
-        """A bound on the log-likelihood ratio of one person to two, for every split; infinity if none is known."""
-        return math.inf
-
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """A bound on χ² of one person against two, for every split; infinity if none is known."""
-        return 0.0 if self.independent or reports < 2 else math.inf
-
-    @property
-    def enough_reports(self) -> int | None:
-        """The number of reports after which more of them reveal nothing more; None if there is no such number."""
-        return 2 if self.independent else None
-
     def detection(
         self,
         *,
@@ -502,9 +491,9 @@ class Mechanism(Randomizer):
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Reports of a batch of clients."""
 
-    @abstractmethod
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, after checks."""
+        return integer_population(values, self.capacity or LARGEST_ROUND, rounds, may_change=self.changes_in_place)
 
 
 def everything_revealed(certainty: Literal["exact", "upper"]) -> Experiment:
@@ -573,7 +562,7 @@ def recognition(mechanism: Mechanism, rounds: int, *, people: int = AMONG) -> Br
     of worlds dominates all splits of the reports between the two places, and its power is concave. So recognition
     is at most its power at a false positive rate of x (upper), and x itself if reports cannot be linked (exact).
     """
-    alone = attendance.recognition(rounds, people)
+    alone = turns.recognition(rounds, people)
     if alone.lower == 1 or mechanism.tracking_advantage_upper(rounds) == 0:
         return alone
     reports = dominating_experiment(mechanism.tracking_upper(rounds))
@@ -646,12 +635,12 @@ FORMS = JsonForms(
         "lgrr": "kept_symbol.Lgrr",
         "loloha": "loloha.Loloha",
         "memoized": "stored.Memoized",
-        "one-change": "one_change.OneChange",
+        "one-change": "changing_bit.OneChange",
         "rappor": "rappor.Rappor",
         "rnip": "stored.InnerProduct",
         "stored": "stored.Stored",
         "unary": "kept_bits.Unary",
-        "votes": "votes.Votes",
+        "votes": "changing_bit.Votes",
     },
     {
         "count-mean-sketch": "sketches.CountMeanSketch",
@@ -668,6 +657,12 @@ FORMS = JsonForms(
         "vector-question": "fixed_vector.VectorQuestion",
     },
 )
+
+
+def repr_by_parameters(mechanism: object) -> str:
+    """A repr with the parameters that the constructor takes."""
+    given = (f"{key}={getattr(mechanism, key)!r}" for key in inspect.signature(type(mechanism)).parameters)
+    return f"{type(mechanism).__name__}({', '.join(given)})"
 
 
 def describe(mechanism: object) -> dict[str, Any]:

@@ -17,15 +17,22 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
-from untrackable.arrays import FloatArray
-from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
+from untrackable.arrays import FloatArray, Words
+from untrackable.estimation.aggregators import (
+    Aggregator,
+    BitAggregator,
+    Reports,
+    Scope,
+    row_words,
+    wide_reports,
+    wide_rows,
+)
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, independent_bits_spread
-from untrackable.kernels.engine import arrays
-from untrackable.kernels.noise import draw_events
+from untrackable.kernels.engine import arrays, compiled, read_only
 from untrackable.mechanisms.interface import (
     After,
     Mechanism,
@@ -33,11 +40,10 @@ from untrackable.mechanisms.interface import (
     Pair,
     Values,
     everything_revealed,
-    round_number,
     worst,
 )
 from untrackable.mechanisms.local_interface import Truthfulness, integer_population
-from untrackable.mechanisms.randomness import coin, noise
+from untrackable.mechanisms.randomness import coin, noise, random_words
 from untrackable.randomizers.interface import pack_integers, unpack_integers
 from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
@@ -50,14 +56,22 @@ from untrackable.theory.kept_bit import (
     detection_factor,
     flipped_distances,
     kept_bits_advantage_upper,
-    kept_bits_chi_square_upper,
     privacy_factor,
     remembered_flip_factor,
     tracking_factor,
     tracking_losses,
 )
-from untrackable.theory.theorems import permanent_state_upper
 
+_WHOLE = 1 << 64
+"""The threshold of an event that always happens."""
+_CHUNK = 1 << 13
+"""The number of words that are drawn together, so that they stay in the second-level cache.
+
+It determines the order of the draws, so changing it changes the results of a seed."""
+_HEAD = 4
+"""The number of highest bits that are drawn for all events."""
+_PIECE = 16
+"""The number of bits that are drawn at a time for undecided events."""
 Counts = NDArray[np.int64]
 Moved = tuple[int, int, int]
 """The numbers of positions that two values both set, that only the first sets, and that only the second sets."""
@@ -340,6 +354,79 @@ def ordered(one: str, other: str, first: Chance, second: Chance, *, above: bool)
         raise ValueError(f"{one} and {other} must differ by more than 2^-63 to be drawn apart")
 
 
+# --- independent random events of simulated clients, 64 at a time: one per bit of a word -------------------
+
+
+def draw_events(which: Words, first: int, second: int, rng: np.random.Generator, *, among: Words) -> Words:
+    """Draw bits that are 1 with probability first/2^64 where `which` has a 1, and second/2^64 where it has a 0.
+
+    Only bits that are set in `among` are drawn; all others are 0. Both arrays hold rows of words, and `among`
+    applies to every row. An event happens if a random 64-bit number is below its threshold. The numbers are drawn
+    from their highest bits down. Four words give the highest four bits of 64 numbers, and these already decide all
+    but four events on average. Each undecided event gets 16 more bits, until all 64 bits are drawn. This takes
+    about five words for 64 events.
+    """
+    if not (0 <= first <= _WHOLE and 0 <= second <= _WHOLE):
+        raise ValueError("first and second must be between 0 and 2^64")
+    flat = np.ascontiguousarray(which).reshape(-1)
+    undecided = np.array(np.broadcast_to(among, which.shape), order="C").reshape(-1)
+    happened = np.zeros(flat.size, dtype=np.uint64)
+    for start in range(0, flat.size, _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        _settle_events(read_only(flat[chunk]), first, second, rng, undecided[chunk], happened[chunk])
+    return happened.reshape(which.shape)
+
+
+def _settle_events(
+    which: Words, first: int, second: int, rng: np.random.Generator, undecided: Words, happened: Words
+) -> None:
+    """Draw all undecided events and set the bits of those that happen. Overwrites `undecided`."""
+    for threshold, mine in ((first, which), (second, ~which)):
+        if threshold == _WHOLE:
+            happened |= mine & undecided
+        if threshold in (0, _WHOLE):
+            undecided &= ~mine
+    kernels = compiled(0)  # Simulation alone rarely pays for loading the kernels, so they are used only if loaded.
+    head, pieces = (_event_heads, _event_pieces) if kernels is None else (kernels.event_heads, kernels.event_pieces)
+    both = (first % _WHOLE, second % _WHOLE)
+    bits = 64 - _HEAD
+    words = read_only(random_words(rng, _HEAD * which.size))
+    one, other = (np.uint64(t >> bits) for t in both)
+    left = head(words, which, one, other, undecided, happened)
+    # Once the remaining bits of both thresholds are 0, no further number can be below its threshold.
+    while left and bits > 0 and any(t % (1 << bits) for t in both):
+        bits -= _PIECE
+        one, other = (np.uint64((t << _PIECE >> bits + _PIECE) % (1 << _PIECE)) for t in both)
+        left = pieces(read_only(random_words(rng, -(-left * _PIECE // 64))), which, one, other, undecided, happened)
+
+
+def _event_heads(
+    words: Words, which: Words, ones: np.uint64, others: np.uint64, undecided: Words, happened: Words
+) -> int:
+    """`event_heads` with NumPy alone: compare the highest bits; returns the number of events still undecided."""
+    for i, drawn in enumerate(words.reshape(-1, _HEAD).T):
+        own, rest = (-(int(t) >> (_HEAD - 1 - i) & 1) % _WHOLE for t in (ones, others))
+        threshold = (which & np.uint64(own)) | (~which & np.uint64(rest))
+        happened |= undecided & ~drawn & threshold
+        undecided &= ~(drawn ^ threshold)
+    return int(np.bitwise_count(undecided).sum(dtype=np.int64))
+
+
+def _event_pieces(
+    words: Words, which: Words, ones: np.uint64, others: np.uint64, undecided: Words, happened: Words
+) -> int:
+    """`event_pieces` with NumPy alone: compare the next 16 bits; returns the number of events still undecided."""
+    place, lane = np.nonzero(undecided[:, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1))
+    bit = np.uint64(1) << lane.astype(np.uint64)
+    drawn = (words[:, None] >> np.arange(0, 64, _PIECE, dtype=np.uint64)).reshape(-1)[: place.size]
+    drawn = drawn & np.uint64((1 << _PIECE) - 1)
+    threshold = np.where(which[place] & bit, ones, others)
+    undecided[:] = 0
+    for array, chosen in ((happened, drawn < threshold), (undecided, drawn == threshold)):
+        np.bitwise_or.at(array, place[chosen], bit[chosen])
+    return int(np.count_nonzero(drawn == threshold))
+
+
 class PositionCounts(Aggregator):
     """Counts of the reports that had each position set. Subclasses with a clear part override `_tally`."""
 
@@ -364,20 +451,18 @@ class PositionCounts(Aggregator):
             self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
 
     def _array(self, reports: list[int]) -> Reports:
-        size, width = (self._width + 7) // 8, self._width
-        if any(not 0 <= report < 1 << width for report in reports):
-            raise ValueError(f"a report must have {width} bits and no more")
-        data = b"".join(report.to_bytes(size, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+        if any(not 0 <= report < 1 << self._width for report in reports):
+            raise self._outside()
+        return wide_reports(reports, (self._width + 7) // 8)
 
     def _checked(self, reports: Reports) -> Reports:
-        size, width = (self._width + 7) // 8, self._width
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (size,):
-            raise ValueError(f"reports must be arrays of {size} bytes each, got {reports.dtype} {reports.shape}")
-        rows = reports.reshape(-1, size)
-        if width % 8 and np.any(rows[:, -1] >> (width % 8)):
-            raise ValueError(f"a report must have {width} bits and no more")
+        rows = wide_rows(reports, (self._width + 7) // 8)
+        if self._width % 8 and np.any(rows[:, -1] >> (self._width % 8)):
+            raise self._outside()
         return rows
+
+    def _outside(self) -> ValueError:
+        return ValueError(f"a report must have {self._width} bits and no more")
 
     def _add(self, reports: Reports) -> None:
         for start in range(0, reports.shape[0], _ROWS):
@@ -401,12 +486,9 @@ def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
     return np.unpackbits(reports.astype(np.uint8, copy=False), axis=-1, count=width, bitorder="little")
 
 
-def _as_words(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _as_words(bits: NDArray[np.bool_]) -> Words:
     """Rows of bits as rows of words, the lowest bit first, filled up with 0."""
-    packed = np.packbits(bits, axis=-1, bitorder="little")
-    filled = np.zeros((*packed.shape[:-1], -(-packed.shape[-1] // 8) * 8), dtype=np.uint8)
-    filled[..., : packed.shape[-1]] = packed
-    return filled.view("<u8").astype(np.uint64, copy=False)
+    return row_words(np.packbits(bits, axis=-1, bitorder="little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,9 +518,7 @@ class Bitwise(Mechanism):
         """One error, because the errors of 0 and of 1 are the same."""
         return 1
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         lie = self._lie
         return Accuracy.of_shares(people, beta, there=1 - lie, elsewhere=lie)
 
@@ -466,9 +546,7 @@ class Bitwise(Mechanism):
         return state + report - 2 * state * report
 
     def aggregator(self, round: int = 1) -> BitAggregator:
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        scope = Scope(self, round_number(round), pools=False)
-        return BitAggregator(scope, truth=1 - self._lie, lie=self._lie)
+        return BitAggregator(self._one_round(round), truth=1 - self._lie, lie=self._lie)
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
         """Fixed value: the observer sees the kept bit, or `reports` reports of it (exact).
@@ -502,19 +580,6 @@ class Bitwise(Mechanism):
         gap = 1 - Fraction(2 * flip.threshold, 1 << 64)
         apart = flipped_distances(reports, flip.probability, float(gap))
         return limit * float((apart * apart[::-1]).max())
-
-    def tracking_advantage_lower(self, reports: int | None) -> float:
-        """The upper bound, less three times the room for rounding."""
-        return self.tracking_advantage_upper(reports) * (1 - 3 * _ROUNDED)
-
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """The bound from one kept bit."""
-        kept, flip = self.state_flip.probability, self.report_flip.probability
-        return kept_bits_chi_square_upper([(kept, 1)], 1 - flip, flip, reports)
-
-    def tracking_ratio_upper(self, reports: int | None) -> float:
-        """The bound that holds for every permanent state."""
-        return permanent_state_upper(reports, self.eps_report)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
         """All splits are searched if there are few reports. Else the advantage bounds delta at every gamma."""
@@ -560,9 +625,6 @@ class Bitwise(Mechanism):
 
     def unpack_state(self, payload: bytes) -> int:
         return unpack_integers(payload, 1, 1)[0]
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, 2, rounds, may_change=False)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         states = values.astype(np.uint64, copy=False) ^ self.state_flip.simulate(rng, values.shape)
@@ -655,9 +717,7 @@ class Unary(Permanent):
         """One position for each value."""
         return self.values
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The error follows from the value's position alone."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
@@ -674,24 +734,14 @@ class Unary(Permanent):
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """A bound on the advantage from several kept bits, of which the value sets one."""
-        kept = self._kept_ones()
+        lost, added = self.lost_chance.probability, self.added_chance.probability
+        kept = [(1 - lost, 1), (added, self.values - 1)]
         if reports is None:
             return min(1.0, sum(2 * a * (1 - a) * count for a, count in kept))
         return kept_bits_advantage_upper(kept, self.one_chance.probability, self.zero_chance.probability, reports)
 
-    def tracking_chi_square_upper(self, reports: int) -> float:
-        """A bound from the same bits."""
-        one, zero = self.one_chance.probability, self.zero_chance.probability
-        return kept_bits_chi_square_upper(self._kept_ones(), one, zero, reports)
-
-    def _kept_ones(self) -> list[tuple[float, int]]:
-        """The probability that a kept bit is 1, and the number of such bits."""
-        lost, added = self.lost_chance.probability, self.added_chance.probability
-        return [(1 - lost, 1), (added, self.values - 1)]
-
     def aggregator(self, round: int = 1) -> "UnaryAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return UnaryAggregator(Scope(self, round_number(round), pools=False), self)
+        return UnaryAggregator(self._one_round(round), self)
 
     def _ones(self) -> int:
         return 1
@@ -715,9 +765,6 @@ class Unary(Permanent):
         is_set = np.zeros((positions.size, self.positions), dtype=np.bool_)
         is_set[np.arange(positions.size), positions] = True
         return is_set
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.values, rounds, may_change=False)
 
 
 class UnaryAggregator(PositionCounts):

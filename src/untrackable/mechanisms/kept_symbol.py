@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
@@ -22,15 +22,8 @@ from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spreads, SymmetricSpreads, one_symbol_spread
-from untrackable.mechanisms.interface import (
-    After,
-    Mechanism,
-    ObservedRounds,
-    Values,
-    everything_revealed,
-    round_number,
-)
-from untrackable.mechanisms.local_interface import Kind, Truthfulness, integer_population
+from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, Values, everything_revealed
+from untrackable.mechanisms.local_interface import Kind, Truthfulness
 from untrackable.mechanisms.randomness import simulate_noisy_symbols
 from untrackable.randomizers.interface import pack_integers, unpack_integers
 from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_eps, noisy_symbol
@@ -52,7 +45,6 @@ from untrackable.theory.symbols import (
     tracking_factor,
     tracking_one_symbol_known,
 )
-from untrackable.theory.theorems import permanent_state_upper
 
 Step = Literal["published", "exact"]
 """The noise of the second step: as in the publications' formula, or exactly as much as is needed."""
@@ -113,9 +105,7 @@ class KeptSymbol(Mechanism):
         """The step from the kept symbol to the reported one."""
         return _response(self.tell_lie, self._alphabet())
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The error follows from the share of reports that count for a value."""
         there, elsewhere = self._shares()
         return Accuracy.of_shares(people, beta, there=there, elsewhere=elsewhere)
@@ -225,7 +215,7 @@ class ShareAggregator(Aggregator):
     ) -> None:
         """`bias` bounds the error from hashing, given a failure probability and a number of pairs of values."""
         super().__init__(scope)
-        self._shares, self._largest, self._bias = shares, largest, bias
+        self._shares, self._limits, self._bias = shares, (0, largest), bias
         self.counts = np.zeros(values, dtype=np.int64)
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
@@ -268,16 +258,6 @@ class ShareAggregator(Aggregator):
     @abstractmethod
     def _tally(self, reports: NDArray[np.uint64]) -> None:
         """Add reports to the counts."""
-
-    def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report <= self._largest for report in reports):
-            raise ValueError(f"a report must be between 0 and {self._largest}")
-        return np.array(reports, dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 0 or int(reports.max()) > self._largest):
-            raise ValueError(f"a report must be between 0 and {self._largest}")
-        return reports
 
     def _add(self, reports: Reports) -> None:
         self._tally(reports.reshape(-1).astype(np.uint64, copy=False))
@@ -374,10 +354,6 @@ class Lgrr(KeptSymbol):
             return 1 - self.keep**2 - (1 - self.keep) ** 2 / (self.values - 1)
         return kept_symbol_advantage_upper(self.keep, self.tell, self.values, reports)
 
-    def tracking_ratio_upper(self, reports: int | None) -> float:
-        """The bound that holds for every permanent state, with the odds of reporting the kept value."""
-        return permanent_state_upper(reports, math.log(self.tell * (self.values - 1) / (1 - self.tell)))
-
     def _alphabet(self) -> int:
         return self.values
 
@@ -386,10 +362,7 @@ class Lgrr(KeptSymbol):
         return there, (1 - there) / (self.values - 1)
 
     def aggregator(self, round: int = 1) -> "LgrrAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return LgrrAggregator(
-            Scope(self, round_number(round), pools=False), self.values, self._shares(), self.values - 1
-        )
+        return LgrrAggregator(self._one_round(round), self.values, self._shares(), self.values - 1)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The log probability, from the number of times that each value was reported."""
@@ -459,9 +432,6 @@ class Lgrr(KeptSymbol):
         if state >= self.values:
             raise StateError("this state has a value that its mechanism does not have")
         return state
-
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.values, rounds, may_change=False)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         kept = self._simulate_noisy(values.astype(np.uint64, copy=False), self.keep_lie, rng)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ from untrackable.mechanisms.interface import (
     ObservedRounds,
     Values,
     everything_revealed,
+    repr_by_parameters,
     round_number,
 )
 from untrackable.mechanisms.kept_bits import PositionCounts
@@ -50,10 +51,14 @@ from untrackable.mechanisms.local_interface import (
     per_round,
 )
 from untrackable.mechanisms.randomness import simulate_subsets
+from untrackable.mechanisms.string_levels import Levelled
+from untrackable.mechanisms.views import Views
 from untrackable.randomizers.interface import FORMS, Randomizer, from_json
 from untrackable.randomizers.local import OneNoisyBit
-from untrackable.randomizers.randomness import flip_eps
-from untrackable.theory.accuracy import Accuracy, mean_radius
+from untrackable.randomizers.randomness import (
+    flip_eps,
+)
+from untrackable.theory.accuracy import Accuracy, inner_product_scale, mean_radius
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -377,15 +382,8 @@ class PresentAggregator(Aggregator):
         """Everybody holds the only value."""
         return Estimate(np.ones(1), n, beta, np.zeros(1), span=np.ones(1), radii=lambda beta, count: np.zeros(1))
 
-    def _array(self, reports: list[int]) -> Reports:
-        if any(reports):
-            raise ValueError("a report must be 0")
-        return np.zeros(len(reports), dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if np.any(reports != 0):
-            raise ValueError("a report must be 0")
-        return reports.astype(np.uint64, copy=False)
+    def _outside(self) -> ValueError:
+        return ValueError("a report must be 0")
 
     def _add(self, reports: Reports) -> None:
         self.n += reports.size
@@ -417,9 +415,7 @@ class LocalWrapper(Mechanism):
     def tells_shares(self) -> bool:
         return getattr(self.base, "tells_shares", True)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         return self.base.accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness | None:
@@ -441,6 +437,9 @@ class LocalWrapper(Mechanism):
     def _words(self) -> int:
         return getattr(self.base, "words", 2)
 
+    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
+        return local_population(self.base, values, rounds, may_change=self.changes_in_place)
+
 
 def local_base(base: object) -> Local:
     """The local mechanism to build on, after checks."""
@@ -457,6 +456,7 @@ class ReportSettings:
 
     __slots__ = ()
     base: NoisyInnerProduct
+    __repr__ = repr_by_parameters
 
     @property
     def bits(self) -> int:
@@ -530,8 +530,88 @@ class Fresh(randomizers.Fresh, LocalWrapper):
             for j in observed.detection_by_sides()
         ]
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return local_population(self.base, values, rounds, may_change=True)
-
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)
+
+
+# --- with which probabilities a report counts for a value, where a share is estimated from a count ---------
+#
+# Reports about whole paths of answers count for an answer in one look: a report whose answer is as wide as the path
+# names the true path, or with some probability one that is drawn from all.
+
+
+class CountChances(NamedTuple):
+    """A report counts for a value with probability `there` if its sender holds it, and `elsewhere` if not (exact).
+
+    `span` is 1/(there - elsewhere). A count of n reports is an estimate of span·(count/n - elsewhere). If there is
+    one value only of which the errors are the opposite of another's, the question `is_yes_no`.
+    """
+
+    there: float
+    elsewhere: float
+    span: float
+    is_yes_no: bool
+
+
+def count_chances(mechanism: Mechanism) -> CountChances | None:
+    """Those of a mechanism whose rounds are alike; of one level, if strings are discovered. None if it has none."""
+    if not isinstance(mechanism, LocalWrapper) or not mechanism.independent or not mechanism.rounds_alike:
+        return None
+    return base_chances(mechanism.base)
+
+
+def base_chances(base: Local) -> CountChances | None:
+    """Those of one report of a local mechanism."""
+    if isinstance(base, Levelled):
+        return base_chances(base.base)
+    if not isinstance(base, NoisyInnerProduct):
+        return None
+    span = (1 << base.width) * inner_product_scale(base.bits, base.largest_loss(), base.width)
+    return CountChances(base.chances()[0], base.answer_for_another(), span, base.bits == 1)
+
+
+class PathChances(NamedTuple):
+    """The true path is `kept` with probability α; else it is uniform, and has an answer in a look by the `rest`."""
+
+    looks: int
+    kept: float
+    rest: float
+
+    @property
+    def there(self) -> float:
+        """The probability that a report has an answer of its sender in a look."""
+        return self.kept + self.elsewhere
+
+    @property
+    def elsewhere(self) -> float:
+        """The probability that it has an answer that is not the sender's."""
+        return (1 - self.kept) * self.rest
+
+    def noise_of_mean(self, share: float) -> float:
+        """The variance of what a report adds to the mean of all looks, if its sender gives an answer in this share.
+
+        A drawn path has an answer in a look with probability r, so in h looks of B with variance r(1-r)/B. The
+        variance is α(1-α)(h-r)²/α² + (1-α)·r(1-r)/(B·α²) (exact). That is convex in h, so people who always or
+        never give the answer are the noisiest of all with the same mean.
+        """
+        given = self.kept * (1 - self.kept) * (share - self.rest) ** 2
+        drawn = (1 - self.kept) * self.rest * (1 - self.rest) / self.looks
+        return (given + drawn) / self.kept**2
+
+    def spread_of_mean(self) -> Spread:
+        """How far the share of an answer, on average over all looks, may be off (upper)."""
+        span = 1 / self.kept
+        return Spread(max(map(self.noise_of_mean, (0.0, 1.0))), span, span, independent=True)
+
+
+def chances_of(mechanism: Mechanism, looks: int) -> PathChances | None:
+    """Those of a mechanism that reports afresh in every round."""
+    return path_chances(mechanism.base, looks) if isinstance(mechanism, LocalWrapper) else None
+
+
+def path_chances(base: Local, looks: int) -> PathChances | None:
+    """Those of reports about paths with this many looks; None if answers are not as wide as the path."""
+    if not isinstance(base, Views) or base.whole is None or len(base.views) > 1 or base.width < base.bits:
+        return None
+    truth, lie = base.bases[0].chances()
+    return PathChances(looks, truth - lie, 0.5 ** (base.bits // looks))

@@ -102,8 +102,8 @@ class DifferentlyRepeatedLocal(Protocol):
 
 
 def repeat_certainty(base: Local) -> Certainty:
-    """The certainty of `repeat_factor`: exact, unless the mechanism says otherwise."""
-    return base.repeat_certainty if isinstance(base, DifferentlyRepeatedLocal) else "exact"
+    """The certainty of `repeat_factor`: exact, unless the mechanism says that the value decides about it."""
+    return getattr(base, "repeat_certainty", "exact")
 
 
 @runtime_checkable
@@ -140,6 +140,18 @@ def per_round(values: NDArray[Any], rounds: int) -> NDArray[Any]:
     if not values.dtype.names:
         wide = wide.astype(np.uint64, copy=False)
     return np.broadcast_to(wide[:, None], (wide.shape[0], rounds)) if wide.ndim == 1 else wide
+
+
+def first_equal(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """For each entry of a row, the position of the first equal entry."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    new = np.ones(rows.shape, dtype=np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    start = np.maximum.accumulate(np.where(new, np.arange(rows.shape[1]), 0), axis=1)
+    first = np.empty_like(order)
+    np.put_along_axis(first, order, np.take_along_axis(order, start, axis=1), axis=1)
+    return first
 
 
 LINKED = "its reports can be linked, so a crowd does not hide them"

@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray, Words
@@ -35,9 +35,9 @@ from untrackable.estimation.intervals import (
     WeightCounts,
     independent_bits_spread,
 )
-from untrackable.mechanisms.interface import After, ObservedRounds, round_number
+from untrackable.mechanisms.interface import After, ObservedRounds
 from untrackable.mechanisms.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
-from untrackable.mechanisms.local_interface import integer_population
+from untrackable.mechanisms.local_interface import first_equal
 from untrackable.mechanisms.randomness import mixed_words
 from untrackable.randomizers.interface import pack_integers, unpack_integers
 from untrackable.randomizers.randomness import STEP, Chance, Entropy, below
@@ -214,9 +214,7 @@ class Loloha(KeptSymbol):
             return tried.bias
         return self.symbols / (self.symbols - 1) * mean_radius(1 << self.seed_bits, beta, statistics=pairs)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Any] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """By the share of reports that count for a value, and how unevenly values may collide.
 
         Where every seed can be tried and they tell the values apart, collisions are corrected for exactly.
@@ -224,7 +222,7 @@ class Loloha(KeptSymbol):
         if (tried := self._tried()) is not None and tried.weights is not None:
             people, worst = checks.integer("people", people, low=1), float(tried.others.max())
             return Accuracy.of(people, beta, span=float(tried.span.max()), variance=worst)
-        error = KeptSymbol.accuracy(self, people, beta=beta / 2)
+        error = super()._accuracy(people, beta / 2, round, candidates)
         return error._replace(beta=beta, radius=error.radius + self._collisions(beta / 2, self.values))
 
     def _tracked_states(self, values: int) -> int:
@@ -275,8 +273,7 @@ class Loloha(KeptSymbol):
         return symbol_log_likelihood(self._kept, self._reported, symbols, own)
 
     def aggregator(self, round: int = 1) -> "LolohaAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return LolohaAggregator(Scope(self, round_number(round), pools=False), self)
+        return LolohaAggregator(self._one_round(round), self)
 
     def new_state(self, value: int, source: Entropy) -> State:
         """The seed, the value's symbol, and a noisy symbol for each symbol."""
@@ -309,9 +306,6 @@ class Loloha(KeptSymbol):
             raise StateError("this state has a symbol that its mechanism does not have")
         return seed, symbol, tuple(kept)
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return integer_population(values, self.values, rounds, may_change=True)
-
     def _words(self) -> int:
         return 8
 
@@ -322,7 +316,7 @@ class Loloha(KeptSymbol):
         symbols = self._hashes(seeds, held[:, None] if held.ndim == 1 else held)
         kept = self._simulate_noisy(symbols, self.keep_lie, rng)
         if held.ndim > 1:
-            kept = np.take_along_axis(kept, _first_of_its_kind(symbols), axis=1)
+            kept = np.take_along_axis(kept, first_equal(symbols), axis=1)
         reported = self._simulate_noisy(np.broadcast_to(kept, (people, count)), self.tell_lie, rng)
         return seeds << np.uint64(self.symbol_bits) | reported
 
@@ -383,18 +377,6 @@ def _tried_seeds(mechanism: Loloha) -> SeedCollisions:
 
 def _keys(seeds: Words) -> Words:
     return mixed_words((seeds + np.uint64(1)) * np.uint64(STEP))
-
-
-def _first_of_its_kind(symbols: Words) -> NDArray[np.int64]:
-    """For each entry of a row, the position of the first equal entry."""
-    order = np.argsort(symbols, axis=1, kind="stable")
-    ordered = np.take_along_axis(symbols, order, axis=1)
-    new = np.ones(symbols.shape, dtype=np.bool_)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    start = np.maximum.accumulate(np.where(new, np.arange(symbols.shape[1]), 0), axis=1)
-    first = np.empty_like(order)
-    np.put_along_axis(first, order, np.take_along_axis(order, start, axis=1), axis=1)
-    return first
 
 
 def seeds_can_be_tried(values: int, symbols: int, seed_bits: int) -> bool:

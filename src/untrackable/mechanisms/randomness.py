@@ -16,6 +16,11 @@ def mixed_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words ^ words >> np.uint64(31)
 
 
+def random_words(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
+    """Independent uniform words for a simulation."""
+    return rng.integers(0, WHOLE - 1, size=count, dtype=np.uint64, endpoint=True)
+
+
 def coin(chance: Chance) -> Coin:
     """The event as a coin. Its complement and its bias are computed from the integers, so no digits cancel."""
     rest = WHOLE - chance.threshold

@@ -20,7 +20,7 @@ from untrackable.errors import NotEstimable, StateError
 from untrackable.estimation.aggregators import Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread
-from untrackable.mechanisms.interface import ObservedRounds, Pair, round_number, worst
+from untrackable.mechanisms.interface import ObservedRounds, Pair, worst
 from untrackable.mechanisms.kept_bits import Moved, Permanent, PositionCounts, ordered, unpacked
 from untrackable.randomizers.randomness import Chance, Entropy, below, chance_toward
 from untrackable.theory.accuracy import Accuracy
@@ -141,12 +141,9 @@ class Rappor(Permanent):
         return (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
 
     def aggregator(self, round: int = 1) -> "RapporAggregator":
-        """Empty sums for one round; a client's rounds share its state, so they do not merge."""
-        return RapporAggregator(Scope(self, round_number(round), pools=False), self)
+        return RapporAggregator(self._one_round(round), self)
 
-    def accuracy(
-        self, people: int, *, beta: float = 0.05, round: int = 1, candidates: Sequence[Value] | None = None
-    ) -> Accuracy:
+    def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:
         """The accuracy of the candidate with the largest error. By default the candidates are sixteen numbers.
 
         The standard error is exact if all candidates are equally frequent.

@@ -525,19 +525,7 @@ class TransformSums(SketchSums):
         self.sketch: HadamardSketch = sketch
         self.rows = np.zeros(sketch.hashes, dtype=np.int64)
         self.sums = np.zeros(self.room(sketch), dtype=np.int64)
-
-    def _array(self, reports: list[int]) -> Reports:
-        if not all(self.sketch.possible(report) for report in reports):
-            raise ValueError(self._range())
-        return np.array(reports, dtype=np.uint64)
-
-    def _checked(self, reports: Reports) -> Reports:
-        if reports.size and (int(reports.min()) < 0 or not self.sketch.possible(int(reports.max()))):
-            raise ValueError(self._range())
-        return reports
-
-    def _range(self) -> str:
-        return f"a report must be between 0 and {2 * self.sketch.hashes * self.sketch.width - 1}"
+        self._limits = (0, 2 * self.sums.size - 1)
 
     def _add(self, reports: Reports) -> None:
         flat = reports.reshape(-1).astype(np.int64)

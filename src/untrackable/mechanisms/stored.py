@@ -20,16 +20,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
-from untrackable.estimation.aggregators import Aggregator, Reports, Scope
+from untrackable.estimation.aggregators import Aggregator, Reports
 from untrackable.mechanisms.budget import Accounting, best_base, checked_base
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values, round_number
+from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
-from untrackable.mechanisms.local_interface import Local, local_population, per_round, repeat_certainty
+from untrackable.mechanisms.local_interface import Local, first_equal, per_round, repeat_certainty
 from untrackable.randomizers.interface import pack_integers, unpack_reports
 from untrackable.randomizers.randomness import Entropy, below
 from untrackable.theory.experiment import Experiment, Mixture
@@ -76,9 +76,6 @@ class Stored(LocalWrapper):
         """True for several slots: with one value, a slot is sent twice at least as often as with several values."""
         return self.slots > 1
 
-    def _payload_bytes(self) -> int:
-        return self.slots * ((self.report_bits + 7) // 8)
-
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         """The exact log probability. Equal reports may or may not come from the same slot."""
         (identities,), chances = self._identities(value, reports)
@@ -100,8 +97,7 @@ class Stored(LocalWrapper):
         return shaped, self.base.log_likelihood(distinct, value)
 
     def aggregator(self, round: int = 1) -> Aggregator:
-        """Empty sums for one round. A client's rounds share slots, so they do not merge."""
-        return self.base.aggregator(Scope(self, round_number(round), pools=False))
+        return self.base.aggregator(self._one_round(round))
 
     def _privacy(self, reports: int | None, values: Values) -> Pair:
         """Fixed value: all slots (exact), or the distinct slots among `reports` draws (upper).
@@ -131,11 +127,6 @@ class Stored(LocalWrapper):
                 return [Experiment()]
             return [Experiment([self.base.repeat_factor()], certainty=repeat_certainty(self.base))]
         return [stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
-
-    @property
-    def enough_reports(self) -> int | None:
-        """Two reports if there is one slot, because all further ones are the same; else None."""
-        return 2 if self.slots == 1 else None
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """The probability of a slot on both sides. An observer of any number of reports sees all slots."""
@@ -167,9 +158,6 @@ class Stored(LocalWrapper):
         """The slots of these bytes. A report that the base cannot make is an error."""
         return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
 
-    def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
-        return local_population(self.base, values, rounds, may_change=False)
-
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         """Only the slots that are drawn are simulated. A repeated slot repeats its first report."""
         shape = (values.shape[0], len(rounds))
@@ -177,14 +165,7 @@ class Stored(LocalWrapper):
         if len(rounds) == 1:
             return reports
         slots = rng.integers(0, self.slots, size=shape)
-        order = np.argsort(slots, axis=1, kind="stable")
-        ordered = np.take_along_axis(slots, order, axis=1)
-        new = np.ones(shape, dtype=np.bool_)
-        new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        first = np.maximum.accumulate(np.where(new, np.arange(shape[1]), 0), axis=1)
-        source = np.empty_like(order)
-        np.put_along_axis(source, order, np.take_along_axis(order, first, axis=1), axis=1)
-        return reports[np.arange(shape[0])[:, None], source]
+        return reports[np.arange(shape[0])[:, None], first_equal(slots)]
 
 
 class Memoized(Stored):
@@ -234,12 +215,6 @@ class InnerProduct(ReportSettings, Stored):
         """
         base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
         return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
-
-    def __repr__(self) -> str:
-        return (
-            f"InnerProduct(bits={self.bits}, slots={self.slots}, eps_report={self.eps_report!r}"
-            f", width={self.width})"
-        )
 
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:

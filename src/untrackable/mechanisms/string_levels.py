@@ -137,7 +137,7 @@ class LevelAggregator(Aggregator):
         return [part for part in parts if isinstance(part, InnerProductAggregator)]
 
     def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._range())
+        return self._layout.array(reports, self._outside())
 
     def _checked(self, reports: Reports) -> Reports:
         return self._layout.rows(reports)
@@ -147,7 +147,7 @@ class LevelAggregator(Aggregator):
         levels, rest = self._layout.split(reports)
         present = np.flatnonzero(np.bincount(np.minimum(levels, len(self.parts)).astype(np.int64)))
         if present.size and present[-1] == len(self.parts):
-            raise ValueError(self._range())
+            raise self._outside()
         before = {level: copy.deepcopy(self.parts[level]) for level in present[:-1].tolist()}
         try:
             for level in present.tolist():
@@ -155,7 +155,7 @@ class LevelAggregator(Aggregator):
         except ValueError:
             for level, part in before.items():
                 self.parts[level] = part
-            raise ValueError(self._range()) from None
+            raise self._outside() from None
         self.n += levels.size
 
     def _merge(self, other: Self) -> None:
@@ -199,5 +199,7 @@ class LevelAggregator(Aggregator):
         for mine, theirs in zip(self.parts, saved, strict=True):
             mine.merge(theirs)
 
-    def _range(self) -> str:
-        return f"a report must be about one of {len(self.parts)} levels, and the base must be able to make it"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must be about one of {len(self.parts)} levels, and the base must be able to make it"
+        )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import Aggregator, Reports, Scope
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_reports, wide_rows
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread
 from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
@@ -71,14 +71,11 @@ class LevelLayout:
         """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
 
-    def array(self, reports: list[int], refusal: str) -> Reports:
+    def array(self, reports: list[int], refusal: ValueError) -> Reports:
         """Reports that clients send, as an array; those that are too large or negative are refused."""
         if any(not 0 <= report < 1 << self.report_bits for report in reports):
-            raise ValueError(refusal)
-        if not self.bytes:
-            return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self.bytes, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.bytes)
+            raise refusal
+        return wide_reports(reports, self.bytes) if self.bytes else np.array(reports, dtype=np.uint64)
 
     def rows(self, reports: Reports) -> Reports:
         """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
@@ -86,11 +83,7 @@ class LevelLayout:
             # A negative number becomes a word that is too large.
             kind = np.int64 if reports.dtype.kind == "i" else np.uint64
             return reports.astype(kind, copy=False).view(np.uint64).reshape(-1)
-        if reports.dtype != np.uint8 or reports.shape[-1:] != (self.bytes,):
-            raise ValueError(
-                f"reports must be arrays of {self.bytes} bytes each, got {reports.dtype} {reports.shape}"
-            )
-        return reports.reshape(-1, self.bytes)
+        return wide_rows(reports, self.bytes)
 
     def joined(self, levels: Words, rest: Reports) -> Reports:
         """These reports with these levels above them."""
@@ -513,7 +506,7 @@ class ViewAggregator(Aggregator):
         return self.table(whole, beta)
 
     def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._range())
+        return self._layout.array(reports, self._outside())
 
     def _checked(self, reports: Reports) -> Reports:
         return self._layout.rows(reports)
@@ -522,12 +515,12 @@ class ViewAggregator(Aggregator):
         if self._mechanism.width > 1:
             self._by_view(reports)
         elif not possible_view_reports(*self._narrow(reports)):
-            raise ValueError(self._range())
+            raise self._outside()
 
     def _add(self, reports: Reports) -> None:
         if self._mechanism.width == 1:
             if not add_view_signs(self.sums, *self._narrow(reports)):
-                raise ValueError(self._range())
+                raise self._outside()
         else:
             self._add_rows(self._by_view(reports))
         self.n += reports.shape[0]
@@ -544,7 +537,7 @@ class ViewAggregator(Aggregator):
         """The reports about each view, after checks."""
         views, rest = self._layout.split(reports)
         if views.size and int(views.max()) >= self._sizes.size:
-            raise ValueError(self._range())
+            raise self._outside()
         order = np.argsort(views.astype(np.uint16), kind="stable")
         ends = np.cumsum(np.bincount(views.astype(np.int64), minlength=self._sizes.size))
         by_view = []
@@ -553,7 +546,7 @@ class ViewAggregator(Aggregator):
                 continue
             own, fitting = own_reports(rest[order[start:stop]], self._mechanism.bases[view])
             if not fitting.all():
-                raise ValueError(self._range())
+                raise self._outside()
             by_view.append(self._rows_of(view, own))
         return by_view
 
@@ -563,11 +556,13 @@ class ViewAggregator(Aggregator):
         rows = inner_product.rows_of(own, base.bits, base.width)
         vectors, _ = inner_product.columns_of(rows, base.bits, base.width)
         if not inner_product.all_independent(vectors, base.width):
-            raise ValueError(self._range())
+            raise self._outside()
         return ViewRows(view, rows)
 
-    def _range(self) -> str:
-        return f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+    def _outside(self) -> ValueError:
+        return ValueError(
+            f"a report must be about one of {self._sizes.size} views, and its base must be able to make it"
+        )
 
 
 def _estimated(frequencies: FloatArray, n: int, beta: float, law: TableLaw) -> Estimate:

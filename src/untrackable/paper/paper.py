@@ -28,8 +28,13 @@ from untrackable.mechanisms.stored import InnerProduct
 from untrackable.progress import Progress, no_progress
 from untrackable.theory import accuracy, theorems
 from untrackable.theory.enumeration import FiniteMechanism, projection_gap
-from untrackable.theory.experiment import Experiment
-from untrackable.theory.percentiles import QuantileInterval, Trackability, confidence_level, order_interval
+from untrackable.theory.experiment import (
+    Experiment,
+    QuantileInterval,
+    Trackability,
+    confidence_level,
+    order_interval,
+)
 from untrackable.theory.symbols import cross_probability
 
 with extra("plots"):

@@ -29,16 +29,17 @@ from untrackable.encodings.record import Path
 from untrackable.errors import NotEstimable
 from untrackable.estimation.intervals import MOST_RADIUS, Spread
 from untrackable.mechanisms.divided import Divided
-from untrackable.mechanisms.error_laws import (
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.local import (
     CountChances,
+    Fresh,
+    OneBitMean,
     PathChances,
     chances_of,
     count_chances,
     path_chances,
 )
-from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.local import Fresh, OneBitMean
 from untrackable.mechanisms.local_interface import Local
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.view_tables import tuned_weights

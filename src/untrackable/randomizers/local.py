@@ -1,9 +1,7 @@
 """Plain questions: yes or no, one of a list, a number's mean; and presence, which has no content."""
 
-import decimal
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from untrackable import checks
 from untrackable.randomizers.randomness import (
@@ -98,7 +96,7 @@ class SubsetSelection:
         values = checks.integer("values", self.values, low=2, high=LARGEST_SET)
         eps = checks.epsilon("eps", self.eps)
         size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
-        checks.settle(self, values=values, eps=eps, size=size, miss=_miss(values, size, eps))
+        checks.settle(self, values=values, eps=eps, size=size, miss=flip_chance(eps, values, size))
         if self.odds[0] <= self.odds[1]:
             raise ValueError(
                 f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
@@ -145,13 +143,6 @@ def _variance(values: int, size: int, eps: float) -> float:
     # The gap is there - elsewhere, written so that it does not cancel.
     gap = there * (values - size) * -math.expm1(-eps) / (values - 1)
     return elsewhere * (1 - elsewhere) / gap**2
-
-
-def _miss(values: int, size: int, eps: float) -> Chance:
-    """The chance that a set misses the value, (k-d)/(d·e^eps + k-d), rounded up."""
-    with decimal.localcontext(prec=60):
-        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + values - size
-        return Chance(math.ceil((values - size) * Fraction(_WORD) / Fraction(odds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

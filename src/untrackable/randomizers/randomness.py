@@ -128,11 +128,14 @@ class Chance:
 
 
 @lru_cache(maxsize=4096)
-def flip_chance(eps: float, symbols: int = 2) -> Chance:
-    """Probability (g-1)/(e^eps + g-1) of lying in randomised response over g symbols, rounded up."""
+def flip_chance(eps: float, symbols: int = 2, size: int = 1) -> Chance:
+    """Probability (g-d)/(d·e^eps + g-d) of lying in randomised response over g symbols, rounded up.
+
+    A report names one symbol, or a set of d of them (subset selection).
+    """
     with decimal.localcontext(prec=60):
-        odds = decimal.Decimal(min(eps, 100.0)).exp() + symbols - 1
-        return Chance(math.ceil((symbols - 1) * Fraction(WHOLE) / Fraction(odds)))
+        odds = size * decimal.Decimal(min(eps, 100.0)).exp() + symbols - size
+        return Chance(math.ceil((symbols - size) * Fraction(WHOLE) / Fraction(odds)))
 
 
 def flip_eps(flip: Chance, symbols: int = 2) -> float:

@@ -1,8 +1,9 @@
 """Views of a value: each report is about some bits of it only, which are drawn for every report."""
 
 import itertools
+from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ LARGEST_LEVEL_BITS = 26
 """The largest number of bits of a level, which has a sum for every vector."""
 
 
-class ViewReports:
+class ViewReports(ABC):
     """The common part of mechanisms whose report is about one view of the value, drawn for every report.
 
     A report is the number of the view, above the report of that view's base. The view says nothing about the
@@ -34,33 +35,23 @@ class ViewReports:
 
     __slots__ = ()
 
+    bases: tuple[NoisyInnerProduct, ...]
+    """The noisy inner product of each view."""
+    weights: tuple[int, ...]
+    """The whole numbers that the probabilities of the views are proportional to."""
+    ends: tuple[int, ...]
+    """The sums of the first 1, 2, … weights."""
+    base_bits: int
+    """Width of the longest report of a base."""
+
     @property
+    @abstractmethod
     def values(self) -> int:
-        raise NotImplementedError
+        """The number of possible values."""
 
-    @property
-    def bases(self) -> tuple[NoisyInnerProduct, ...]:
-        """The noisy inner product of each view."""
-        raise NotImplementedError
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """The whole numbers that the probabilities of the views are proportional to."""
-        raise NotImplementedError
-
+    @abstractmethod
     def part(self, value: int, view: int) -> int:
         """What a view shows of a value."""
-        raise NotImplementedError
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """The sums of the first 1, 2, … weights."""
-        raise NotImplementedError
-
-    @property
-    def base_bits(self) -> int:
-        """Width of the longest report of a base."""
-        raise NotImplementedError
 
     @property
     def report_bits(self) -> int:
@@ -134,42 +125,28 @@ class Levelled(ViewReports):
     """A value has several parts. Each report draws one of the `levels` parts at random and is about that part.
 
     A value is an integer of levels·bits bits, with the part of level 0 lowest. The parts are views of it that have
-    no bit in common, all of one size, so each level has sums of its own. Strings are discovered by prefixes, one
-    per part.
+    no bit in common, all of one size and equally likely, so each level has sums of its own. Strings are discovered
+    by prefixes, one per part.
     """
 
     base: NoisyInnerProduct
     levels: int
+    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
+    weights: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    base_bits: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, NoisyInnerProduct):
             raise TypeError(f"base must be a NoisyInnerProduct, not {type(self.base).__name__}")
         checks.integer("bits of the base", self.base.bits, low=1, high=LARGEST_LEVEL_BITS)
-        checks.settle(self, levels=checks.integer("levels", self.levels, low=1, high=MOST_LEVELS))
+        levels = checks.integer("levels", self.levels, low=1, high=MOST_LEVELS)
+        checks.settle(self, levels=levels, bases=(self.base,) * levels, weights=(1,) * levels)
+        checks.settle(self, ends=tuple(range(1, levels + 1)), base_bits=self.base.report_bits)
 
     @property
     def values(self) -> int:
-        """The number of values, 2^(levels·bits)."""
         return 1 << (self.levels * self.base.bits)
-
-    @property
-    def bases(self) -> tuple[NoisyInnerProduct, ...]:
-        """The same base for every level."""
-        return (self.base,) * self.levels
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """All levels are equally likely."""
-        return (1,) * self.levels
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """1, 2, … levels."""
-        return range(1, self.levels + 1)
-
-    @property
-    def base_bits(self) -> int:
-        return self.base.report_bits
 
     def part(self, value: int, level: int) -> int:
         """The part of a value at a level."""

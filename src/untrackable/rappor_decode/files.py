@@ -1,8 +1,7 @@
-"""google/rappor's files params.csv, counts.csv, reports.csv and map.csv: strict readers, and writers."""
+"""google/rappor's files params.csv, counts.csv, reports.csv and map.csv: strict readers."""
 
-import csv
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -81,12 +80,6 @@ def read_params(path: str | Path) -> Rappor:
         raise file.malformed(line, error) from None
 
 
-def write_params(path: str | Path, params: Rappor) -> None:
-    """Write params.csv."""
-    row = [params.bloom_bits, params.hashes, params.cohorts, params.p, params.q, params.f]
-    write(path, [_HEADER, row])
-
-
 def read_counts(path: str | Path, params: Rappor) -> Counts:
     """Read counts.csv: a row for each cohort with its number of reports, then the number that have each bit set."""
     file = StrictCsv(path, DecodeError)
@@ -103,11 +96,6 @@ def read_counts(path: str | Path, params: Rappor) -> Counts:
     if number < params.cohorts:
         raise DecodeError(f"{path} has {number} rows, but there are {params.cohorts} cohorts")
     return Counts(table[:, 0], table[:, 1:])
-
-
-def write_counts(path: str | Path, counts: Counts) -> None:
-    """Write counts.csv."""
-    write(path, np.column_stack((counts.reports, counts.bits)).tolist())
 
 
 def read_reports(path: str | Path, params: Rappor, *, progress: Progress = no_progress) -> Counts:
@@ -179,12 +167,6 @@ def read_candidates(path: str | Path) -> list[str]:
 def _check_width(file: StrictCsv, row: CsvRow, width: int) -> None:
     if len(row.cells) != width:
         raise file.malformed(row.line, f"{len(row.cells)} columns instead of {width}")
-
-
-def write(path: str | Path, table: Iterable[Sequence[object]]) -> None:
-    """Write rows as comma-separated text, with quotation marks around everything that is not a number."""
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows(table)
 
 
 # --- map.csv: the bits that each candidate string sets in each cohort -------------------------------------
@@ -286,11 +268,3 @@ def _filled(cells: list[str], hashes: int) -> list[str]:
         given = next((cell for cell in cohort if cell), "")
         filled += [cell or given for cell in cohort]
     return filled
-
-
-def write_map(path: str | Path, params: Rappor, candidates: CandidateMap) -> None:
-    """Write map.csv."""
-    candidates.check(params)
-    starts = np.arange(params.cohorts)[:, None] * params.bloom_bits + 1
-    numbers = (candidates.positions + starts).reshape(len(candidates.names), -1).tolist()
-    write(path, ([name, *row] for name, row in zip(candidates.names, numbers, strict=True)))

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
-from untrackable.encodings.encoding import Encoding, check_room
+from untrackable.encodings.encoding import Encoding, check_room, from_text
 from untrackable.encodings.record import Path as AnswerPath
 from untrackable.encodings.record import Record
 from untrackable.encodings.strings import DiscoveredStrings
-from untrackable.encodings.text_values import from_text
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress

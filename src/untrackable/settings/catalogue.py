@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from untrackable import checks
 from untrackable.mechanisms.budget import largest_eps, with_eps
+from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.dbitflip import DBitFlip
 from untrackable.mechanisms.deck import Dealt, Deck
 from untrackable.mechanisms.divided import Divided
@@ -23,12 +24,10 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr, Step
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.one_change import OneChange
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.views import Views
-from untrackable.mechanisms.votes import Votes
 from untrackable.settings.demands import Budget, Unsuitable
 
 _MOST_VALUES = 4096

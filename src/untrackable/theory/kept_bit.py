@@ -334,14 +334,6 @@ def kept_bits_advantage_upper(kept: list[tuple[float, int]], one: float, zero: f
     return float(min(1.0, bound.max() * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)))
 
 
-def kept_bits_chi_square_upper(kept: list[tuple[float, int]], one: float, zero: float, reports: int) -> float:
-    """An upper bound on χ² of one person against two, Π (1 + χ²) - 1 over the kept bits, at the worst split."""
-    if reports < 2:
-        return 0.0
-    largest = float(_chi_squares(kept, one, zero, reports).max())
-    return largest * (1 + 1e-9) + _ROUNDED * sum(count for _, count in kept)
-
-
 def kept_symbol_advantage_upper(kept: float, tell: float, values: int, reports: int) -> float:
     """An upper bound on the advantage of tracking one kept symbol out of `values`, at the worst split.
 
@@ -474,7 +466,7 @@ _SignTable = tuple[FloatArray, FloatArray, FloatArray]
 def sign_tracking_factor(first: int, second: int, step: float) -> Factor:
     """One person against two, where `first` and `second` intervals of the two sides have a change and c is `step`.
 
-    A client of `mechanisms.one_change` reports one of its k changes [SODA 2019, online monitoring], so its signs
+    A client of `mechanisms.changing_bit` reports one of its k changes [SODA 2019, online monitoring], so its signs
     depend on each other. Given the level, their likelihood relative to fair coins is 1 + c·Σ w·s. Here s are the
     signs, w is the net change over each interval, and c = β/k. Let S and S' be the sums of the signs of the two
     sides, with a sign positive if it agrees with the change. Then P ∝ 1 + c(S + S') and Q ∝ (1 + cS)(1 + cS'), so P

@@ -1,12 +1,18 @@
-"""Turns: everybody answers once, in a round that their device draws in secret.
+"""Who answers when: in a turn that each device draws in secret, or in every round; and what that reveals by itself.
 
-A campaign has k rounds. A client that joins draws one of them uniformly, those that are over included, and answers
-in this round alone. With a share q below 1, it has a turn at all with probability q only. A turn that is missed is
-lost. In the field's words, this is subsampling: each round is a subsample of the people, and no two have anybody in
-common.
+With turns, everybody answers once. A campaign has k rounds. A client that joins draws one of them uniformly, those
+that are over included, and answers in this round alone. With a share q below 1, it has a turn at all with
+probability q only. A turn that is missed is lost. In the field's words, this is subsampling: each round is a
+subsample of the people, and no two have anybody in common.
 
-Everything below holds for any way in which people move, join and are active, as long as none of that depends on
-their answers. Each statement is checked by enumeration in the tests.
+Attendance is what the rounds that somebody answers, and the places they answer from, reveal. A client answers a
+round once. So one person is never seen at two places in one round, while two people often are. An observer can use
+that to tell one person from two, even if the reports reveal nothing. `attendance` and `recognition` are about
+people who answer every round; `thinned` leaves rounds out with some probability (Poisson subsampling).
+
+Everything about turns holds for any way in which people move, join and are active, as long as none of that depends
+on their answers. Each statement is checked by enumeration in the tests. Clients load this file for `Turns`, so what
+needs arrays loads them where it is called.
 """
 
 import math
@@ -16,11 +22,73 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, SupportsFloat
 
 from untrackable import checks
+from untrackable.brackets import Bracket
 from untrackable.checks import Chance
 
 if TYPE_CHECKING:
     from untrackable.theory.experiment import Experiment
     from untrackable.theory.factor import Factor
+
+AMONG = 1000
+"""Default size of the crowd among which somebody is to be recognised."""
+
+
+def attendance(rounds: int) -> "Experiment":
+    """One person against two, who answer every round from one of two places, as a fair coin decides (exact).
+
+    In each round, one person is seen at one of the places. Two people are so with probability 1/2; else both places
+    see somebody, or none does. Which of the places it is has the same law in both worlds.
+    """
+    from untrackable.theory.experiment import Experiment
+    from untrackable.theory.factor import Factor
+
+    seen_once = Factor([1.0, 0.0], [0.5, 0.5])
+    return Experiment([(seen_once, checks.integer("rounds", rounds, low=1))])
+
+
+def recognition(rounds: int, people: int = AMONG) -> Bracket:
+    """A bound on the probability of recognising a person among N, by attendance alone: 2^k/N, at most 1.
+
+    Somebody else's rounds fit in k rounds with probability 2^-k. It is the power of `attendance` at a false
+    positive rate of 1/N.
+    """
+    rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=1)
+    return Bracket.point(1.0 if rounds >= people.bit_length() else (1 << rounds) / people)
+
+
+EVERY_ROUND = Fraction(1)
+"""The chance of somebody who answers every round."""
+
+
+def thinned_factor(factor: "Factor", chance: Fraction) -> "Factor":
+    """One round that is answered with this probability; else the observer sees nothing.
+
+    An unanswered round looks the same in both worlds. Its absence is one more outcome of the round.
+    """
+    import numpy as np
+
+    from untrackable.theory.factor import Factor
+
+    share, absent = float(chance), float(1 - chance)
+    return Factor(
+        np.append(factor.p * share, absent),
+        np.append(factor.q * share, absent),
+        np.append(factor.loss, 0.0),
+        error=factor.error,
+    )
+
+
+def thinned(rounds: "Experiment", chance: Fraction) -> "Experiment":
+    """Independent rounds, one factor each, that are answered with this probability each."""
+    from untrackable.theory.experiment import Experiment
+
+    if rounds.gaussian:
+        raise ValueError("rounds that a Gaussian stands for cannot be left out one by one")
+    factors = [(thinned_factor(factor, chance), count) for factor, count in rounds.factors]
+    return Experiment(factors, certainty=rounds.certainty, grid=rounds.grid)
+
+
+# --- turns ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +141,6 @@ class Turns:
         round, the client draws again, and answers with probability q/k: a binomial number of answers. Storage that
         is wiped more often than once in a round has no bound.
         """
-        from untrackable.theory.attendance import thinned
         from untrackable.theory.experiment import Experiment
 
         return thinned(Experiment([(report, self.rounds)]), self.chance)
@@ -162,25 +229,8 @@ def recognition_upper(
     return min(1.0, (math.exp(checks.non_negative("eps_report", eps_report)) * ratio + unseen) / people)
 
 
-def leaked_matches(views: Sequence[Sequence[SupportsFloat]]) -> float:
-    """N times the probability of recognising somebody among N people, for large N: Σ_x max_y P(x|y) (exact).
-
-    `views[x][y]` is the probability that a person shows view x at the first place and view y at the second. The
-    result is the exponential of what is known elsewhere as the maximal leakage. One turn leaks at most 2.
-    """
-    rows = [[checks.non_negative("views", chance) for chance in row] for row in views]
-    columns = list(zip(*rows, strict=True))
-    if abs(math.fsum(sum(row) for row in rows) - 1) > 1e-9:
-        raise ValueError("views must sum to 1")
-    likely = [math.fsum(column) for column in columns]
-    return math.fsum(
-        max((chance / whole for chance, whole in zip(row, likely, strict=True) if whole), default=0.0)
-        for row in rows
-    )
-
-
 def several_turns_lower(turns: int, *, overlapping: bool) -> int:
-    """What several turns of one person leak at least, in the sense of `leaked_matches`.
+    """What several turns of one person leak at least: the exponential of the maximal leakage.
 
     2^c for c campaigns one after the other, if people keep one place for the length of a campaign: each excludes
     half of the people. 2^(c+1) - 2 for campaigns over the same rounds, if people change places once. There is no

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels.test_inner_products import Scripted
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
+from tests.mechanisms.test_inner_products import Scripted
 from untrackable.arrays import Words
-from untrackable.kernels import compiled, noise
+from untrackable.kernels import compiled
+from untrackable.mechanisms import kept_bits
 
 WHOLE = 1 << 64
 ALL = np.full(1, WHOLE - 1, dtype=np.uint64)
@@ -19,11 +20,11 @@ THRESHOLDS = [0, 1, ODD, WHOLE // 4, WHOLE // 2, WHOLE - 1, WHOLE]
 @pytest.fixture(params=["compiled", "NumPy"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     by = compiled if request.param == "compiled" else None
-    monkeypatch.setattr(noise, "compiled", lambda work: by)
+    monkeypatch.setattr(kept_bits, "compiled", lambda work: by)
 
 
 def drawn(which: Words, first: int, second: int, rng: Any, among: Words = ALL) -> Words:
-    return noise.draw_events(which, first, second, rng, among=among)
+    return kept_bits.draw_events(which, first, second, rng, among=among)
 
 
 @pytest.mark.parametrize("first", THRESHOLDS)
@@ -35,7 +36,7 @@ def test_with_and_without_numba_the_same_seed_gives_the_same_events(
     among = np.array([WHOLE - 1, ODD, 1], dtype=np.uint64)
     found = []
     for by in (compiled, None):
-        monkeypatch.setattr(noise, "compiled", lambda work, by=by: by)
+        monkeypatch.setattr(kept_bits, "compiled", lambda work, by=by: by)
         found.append(drawn(which, first, second, np.random.default_rng(2), among))
     assert found[0].shape == which.shape
     assert np.array_equal(found[0], found[1])

@@ -8,8 +8,9 @@ import pytest
 
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from untrackable.arrays import Words
-from untrackable.kernels import compiled, noise
-from untrackable.kernels.noise import noisy_inner_products
+from untrackable.kernels import compiled
+from untrackable.mechanisms import inner_product
+from untrackable.mechanisms.inner_product import noisy_inner_products
 
 WHOLE = 1 << 64
 THIRD = WHOLE // 3
@@ -19,7 +20,7 @@ ONE = np.uint64(1)
 
 def drawn(monkeypatch: pytest.MonkeyPatch, by: Any, values: Words, bits: int, threshold: int) -> Words:
     with monkeypatch.context() as patch:
-        patch.setattr(noise, "compiled", lambda work: by)
+        patch.setattr(inner_product, "compiled", lambda work: by)
         return noisy_inner_products(values, bits, threshold, np.random.default_rng([bits, 7]))
 
 
@@ -83,7 +84,7 @@ class Scripted:
 @pytest.mark.parametrize("by", [compiled, None])
 def test_noise_that_is_undecided_is_settled_by_another_word(by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The 64 bits of the noise are the 48 lowest of the first word and the 16 highest of the second."""
-    monkeypatch.setattr(noise, "compiled", lambda work: by)
+    monkeypatch.setattr(inner_product, "compiled", lambda work: by)
     bits, threshold, vector = 16, 0x123456789ABC_4321, 0x8001
     high, low = threshold >> 16, threshold & 0xFFFF
     first = [vector << 48 | noise for noise in (high - 1, high, high, high + 1)]
@@ -97,7 +98,7 @@ def test_noise_that_is_undecided_is_settled_by_another_word(by: Any, monkeypatch
 
 @pytest.mark.parametrize("by", [compiled, None])
 def test_zero_vectors_are_drawn_again_and_keep_their_noise(by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "compiled", lambda work: by)
+    monkeypatch.setattr(inner_product, "compiled", lambda work: by)
     script = Scripted(0, 3 << 62, 1 << 61, 0, 1 << 62, 2 << 62)  # bits = 2: noise is flipped by the first only
     values = np.array([1, 1, 1], dtype=np.uint64)
     reports = noisy_inner_products(values, 2, 1 << 60, script)  # type: ignore[arg-type]

@@ -2,9 +2,8 @@
 
 import pytest
 
-from untrackable.encodings.encoding import Encoding
+from untrackable.encodings.encoding import Encoding, from_text
 from untrackable.encodings.numbers import Buckets, IntegerRange
-from untrackable.encodings.text_values import from_text
 
 
 @pytest.mark.parametrize("encoding", [IntegerRange(low=0, high=3), Buckets(edges=[0, 1, 2]), None])
