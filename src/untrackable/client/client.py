@@ -1,23 +1,20 @@
-"""The client: it joins campaigns for a person, within their policy, and makes and sends their reports."""
+"""The client: it joins campaigns for a person, within their policy, and makes and sends their reports.
+
+A program that has a client starts fast: what is only needed to join, or to send, is loaded then.
+"""
 
 import contextlib
 import math
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from untrackable.accounting.check import client_problems
-from untrackable.client import sending
 from untrackable.client.folder import SENDING, Folder
 from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
-from untrackable.client.sending import Address, Outcome, Reply
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
-from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
-from untrackable.encodings.record import Path as AnswerPath
 from untrackable.errors import (
     CampaignRefused,
     DeckEmpty,
@@ -28,9 +25,14 @@ from untrackable.errors import (
     StateError,
 )
 from untrackable.extras import require
-from untrackable.protocol.campaign import Campaign, Directory
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.randomizers.randomness import system
+from untrackable.randomizers.randomness import system, word
+
+if TYPE_CHECKING:
+    from untrackable.client import sending
+    from untrackable.client.sending import Outcome, Reply
+    from untrackable.encodings.days_of_use import DaysOfUse
+    from untrackable.protocol.campaign import Campaign, Directory
 
 GRACE = 30.0
 """A report counts as late if its sending time passed more than this many seconds ago."""
@@ -40,14 +42,15 @@ MARGIN = 20
 """Reports stay away from both ends of a round by this part of it, because clocks may be wrong."""
 _FARTHEST = 1 << 24
 """The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
-_PATIENCE = sending.TIMEOUT + 30.0
-"""How many seconds to wait for a report that is being sent."""
+_DAY_SECONDS = 86_400
+_PATIENCE = 90.0
+"""How many seconds to wait for a report that is being sent: longer than an attempt takes (`sending.TIMEOUT`)."""
 
 
 class Member:
     """A client's part in one campaign. Every method may be called at any time, by any process, in any order."""
 
-    def __init__(self, campaign: Campaign, folder: Path, *, clock: Clock = time.time) -> None:
+    def __init__(self, campaign: "Campaign", folder: Path, *, clock: Clock = time.time) -> None:
         self.campaign = campaign
         self.folder = Folder(folder)
         self._clock = clock
@@ -81,10 +84,10 @@ class Member:
         self,
         server: str,
         *,
-        post: sending.Post = sending.post,
-        look: sending.Look = sending.look,
+        post: "sending.Post | None" = None,
+        look: "sending.Look | None" = None,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> Outcome:
+    ) -> "Outcome":
         """Send this round's report if it is due. Retries are short and from the same network only.
 
         With turns, nothing at all happens in all rounds but one.
@@ -92,7 +95,9 @@ class Member:
         If the campaign relies on a crowd, the report goes through a relay of the stored policy, whatever `post` is,
         and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped.
         """
-        address = Address.of(server, self._id)
+        from untrackable.client import sending
+
+        post, address = post or sending.post, sending.Address.of(server, self._id)
         if (gateway := self.campaign.gateway) is not None:
             with self.opened(self._clock()) as (ledger, _):
                 relays = () if ledger.policy is None else ledger.policy.relays
@@ -101,9 +106,9 @@ class Member:
         now = self._clock()
         due = self.due(now)
         if due is None or due > now:
-            return Outcome.NOTHING
+            return sending.Outcome.NOTHING
         outcome, tried = sending.deliver(
-            self._attempt, address, post=post, look=look, clock=self._clock, sleep=sleep
+            self._attempt, address, post=post, look=look or sending.look, clock=self._clock, sleep=sleep
         )
         if tried is not None:
             self._sent(tried)
@@ -141,12 +146,14 @@ class Member:
         self.folder.remove(file_name(self._id))
         return finished
 
-    def _attempt(self, tried: bytes | None, post: Callable[[bytes], Reply]) -> tuple[bytes | None, Reply]:
+    def _attempt(self, tried: bytes | None, post: "Callable[[bytes], Reply]") -> "tuple[bytes | None, Reply]":
         """An attempt to send: the report, which the ledger then has as tried, or None; and the reply.
 
         No other process can send meanwhile. Only the process that tried a report before has it, and may try it
         again until the client has left.
         """
+        from untrackable.client.sending import Reply
+
         with contextlib.suppress(FolderBusy), self.folder.held(SENDING, _PATIENCE):
             now, body = self._clock(), tried
             with self.opened(now) as (ledger, held):
@@ -207,8 +214,8 @@ class Member:
     def _up_to_date(self, held: State, now: float) -> State:
         """The state with the present value, if that is counted from days of use or made of the answers of looks."""
         encoding, value = self.campaign.encoding, held.value
-        if isinstance(encoding, AnswerPath):
-            value = path_of(held.looks, encoding, held.ratchet.round)
+        if encoding.path is not None:
+            value = path_of(held.looks, encoding.path, held.ratchet.round)
         elif held.days is not None:
             value = encoding.encode(held.days.answer(encoding, _day(now)))
         # Copies of a state make the same bytes: what is fresh about the answer follows from the key.
@@ -231,8 +238,8 @@ class Client(Member):
 
     def __init__(
         self,
-        campaign: Campaign,
-        directory: Directory | None,
+        campaign: "Campaign",
+        directory: "Directory | None",
         policy: Policy,
         *,
         folder: Path,
@@ -256,9 +263,9 @@ class Client(Member):
         """
         self._hold(value, None)
 
-    def _hold(self, value: Any, days: DaysOfUse | None) -> None:
+    def _hold(self, value: Any, days: "DaysOfUse | None") -> None:
         encoding, now = self.campaign.encoding, self._clock()
-        path = encoding if isinstance(encoding, AnswerPath) else None
+        path = encoding.path
         given = self.campaign.answers.encode(value)
         # Until there are other answers, a path is this one in every look.
         encoded = path.joined([given] * path.looks) if path else given
@@ -296,6 +303,8 @@ class Client(Member):
         now = self._clock()
         with self.opened(now) as (_, held):
             before = None if held is None else held.days
+        from untrackable.encodings.days_of_use import DaysOfUse
+
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
         self._hold(days.answer(self.campaign.encoding, _day(now)), days)
 
@@ -312,7 +321,7 @@ class Offer(NamedTuple):
     joined: bool = False
 
 
-def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = time.time) -> Offer:
+def offer(folder: Path, campaign: "Campaign", policy: Policy, *, clock: Clock = time.time) -> Offer:
     """What it would take to join a campaign now. Nothing is joined or written."""
     ledger, refusal = read_ledger(folder), None
     if campaign.id in ledger.accounts:
@@ -324,10 +333,12 @@ def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = ti
     return Offer(ledger, ledger.joined(campaign), refusal)
 
 
-def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: float) -> int:
+def _checked_offer(ledger: Ledger, campaign: "Campaign", policy: Policy, now: float) -> int:
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
     policy.check_sending(campaign)
     _check_sendable(campaign)
+    from untrackable.accounting.check import client_problems
+
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     first = campaign.last_begun(now) + 1
@@ -342,7 +353,7 @@ def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: floa
     return first
 
 
-def _check_sendable(campaign: Campaign) -> None:
+def _check_sendable(campaign: "Campaign") -> None:
     """Refuse a campaign whose reports could not be sealed here."""
     if campaign.gateway is not None:
         try:
@@ -353,7 +364,7 @@ def _check_sendable(campaign: Campaign) -> None:
 
 def _day(now: float) -> int:
     """The day in UTC, numbered from 1970."""
-    return int(now // DAY_SECONDS)
+    return int(now // _DAY_SECONDS)
 
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
@@ -377,8 +388,10 @@ class SendTimes:
         self._clock = clock
         self._planned: dict[str, float] = {}
 
-    def tend(self, member: Member, send: Callable[[], Outcome]) -> tuple[Outcome, float | None]:
+    def tend(self, member: Member, send: "Callable[[], Outcome]") -> "tuple[Outcome, float | None]":
         """Send if it is time. The result is the outcome, and when to call this again; None if no round is left."""
+        from untrackable.client.sending import Outcome
+
         outcome, planned = Outcome.NOTHING, self._plan(member)
         if planned is not None and planned <= self._clock():
             outcome = send()
@@ -409,4 +422,4 @@ class SendTimes:
         campaign = member.campaign
         left = campaign.begins(campaign.last_begun(now) + 1) - now
         span = min(LONGEST, max(left - campaign.look_seconds / MARGIN, left / 2))
-        return span * secrets.randbits(53) / (1 << 53)
+        return span * word(system) / (1 << 64)

@@ -24,10 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding, check_shown
 from untrackable.encodings.encoding import from_json as encoding_from_json
-from untrackable.encodings.record import Path
 from untrackable.errors import CampaignError, EncodingError, MechanismError, SealingError
 from untrackable.extras import extra
-from untrackable.oblivious.key_config import KeyConfig
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.randomizers.interface import FORMS, Randomizer
 from untrackable.randomizers.interface import from_json as randomizer_from_json
@@ -261,12 +259,12 @@ class Campaign:
     @property
     def looks(self) -> int:
         """The number of equal parts of a round of which a report tells the answers; 1 for plain questions."""
-        return self.encoding.looks if isinstance(self.encoding, Path) else 1
+        return 1 if self.encoding.path is None else self.encoding.path.looks
 
     @property
     def answers(self) -> Encoding:
         """The encoding of what a person answers: of a path, that of one look."""
-        return self.encoding.of if isinstance(self.encoding, Path) else self.encoding
+        return self.encoding if self.encoding.path is None else self.encoding.path.of
 
     @property
     def look_seconds(self) -> float:
@@ -455,6 +453,8 @@ def check_gateway(gateway: Gateway | None, crowd: CrowdGuarantee | None) -> None
 
 def _checked_config(config: bytes) -> bytes:
     """The bytes of a key configuration, if it is one that clients know."""
+    from untrackable.oblivious.key_config import KeyConfig
+
     if not isinstance(config, bytes):
         raise TypeError(f"config must be bytes, not {type(config).__name__}")
     try:

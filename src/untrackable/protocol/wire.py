@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from untrackable import checks
 from untrackable.errors import WireError
-from untrackable.randomizers.interface import Randomizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from untrackable.estimation.aggregators import Reports
+    from untrackable.randomizers.interface import Randomizer
 
 VERSION = 1
 """The version byte of a report."""
@@ -120,7 +120,7 @@ def _layout(payload: int) -> "np.dtype[np.void]":
     return np.dtype([("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))])
 
 
-def of(randomizer: Randomizer) -> Wire:
+def of(randomizer: "Randomizer") -> Wire:
     """The layout of a mechanism's reports."""
     return Wire(randomizer.report_bits)
 

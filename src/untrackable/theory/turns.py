@@ -22,10 +22,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, SupportsFloat
 
 from untrackable import checks
-from untrackable.brackets import Bracket
 from untrackable.checks import Chance
 
 if TYPE_CHECKING:
+    from untrackable.brackets import Bracket
     from untrackable.theory.experiment import Experiment
     from untrackable.theory.factor import Factor
 
@@ -46,12 +46,14 @@ def attendance(rounds: int) -> "Experiment":
     return Experiment([(seen_once, checks.integer("rounds", rounds, low=1))])
 
 
-def recognition(rounds: int, people: int = AMONG) -> Bracket:
+def recognition(rounds: int, people: int = AMONG) -> "Bracket":
     """A bound on the probability of recognising a person among N, by attendance alone: 2^k/N, at most 1.
 
     Somebody else's rounds fit in k rounds with probability 2^-k. It is the power of `attendance` at a false
     positive rate of 1/N.
     """
+    from untrackable.brackets import Bracket
+
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=1)
     return Bracket.point(1.0 if rounds >= people.bit_length() else (1 << rounds) / people)
 
