@@ -69,3 +69,15 @@ def test_handlers_of_others_are_left_alone() -> None:
     end_at_once()
     raise_interrupts()
     assert signal.getsignal(signal.SIGINT) is own
+
+
+def test_the_exit_status_after_an_interrupt_within_exec(tmp_path: Path) -> None:
+    """Of Python itself it is that of a process ended by the signal, whatever the program says."""
+    for settled, expected in (("pass", -signal.SIGINT), ("settle_interrupt()", INTERRUPTED)):
+        (tmp_path / "interrupted.py").write_text(
+            "import sys\nfrom untrackable.early_interrupts import settle_interrupt\n"
+            "try:\n    exec('raise KeyboardInterrupt')\nexcept KeyboardInterrupt:\n"
+            f"    {settled}\nsys.exit({INTERRUPTED})\n"
+        )
+        done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, timeout=60, check=False)
+        assert done.returncode == expected

@@ -23,7 +23,7 @@ from untrackable.collector.closing import close_round
 from untrackable.collector.settings import open_store
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("scheduling.md", "operations.md"))
+PAGES = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("client.md", "operations.md"))
 RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 """Minute, hour, day of the month, month and day of the week."""
 

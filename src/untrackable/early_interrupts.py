@@ -1,4 +1,4 @@
-"""Ctrl-C while the command line is loaded: there is nothing to clean up yet, and a traceback would help nobody."""
+"""Ctrl-C: while the command line is loaded there is nothing to clean up yet, and a traceback would help nobody."""
 
 import os
 import signal
@@ -21,6 +21,15 @@ def raise_interrupts() -> None:
     """Let Ctrl-C be a `KeyboardInterrupt` again, so that a command can clean up."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def settle_interrupt() -> None:
+    """Let this process end with an exit status of its own after a `KeyboardInterrupt` that was handled.
+
+    If one passed through `exec`, as when a dataclass is made, CPython remembers it until the next `exec`, and would
+    end itself by SIGINT.
+    """
+    exec("")  # noqa: S102
 
 
 def _end(number: int, frame: object) -> None:

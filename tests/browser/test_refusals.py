@@ -254,6 +254,7 @@ def test_frames_and_browsers_without_storage(context: BrowserContext, asking: As
     while len(page.frames) < 2 or not page.frames[1].url.startswith(asking.application):
         page.wait_for_timeout(20)
     frame: Any = page.frames[1]
+    frame.wait_for_load_state()
     frame.goto = lambda address: None
     asking.load(frame, asked)
     assert "frame of another site" in refusal(frame, "client.answer('page 3')")

@@ -21,10 +21,7 @@ in every command that has it:
 | `--plot FILE` | Writes a picture: `.svg`, `.pdf` or `.png`. |
 | `--html FILE` | Writes a page with charts that needs no network. |
 | `--force` | Replaces files that exist. Without it, no command does. |
-| `--rounds N` | How many rounds there are. |
-| `--only-rounds 1-7,9` | Which rounds of files are used. |
 | `--mechanism WORDS` | A mechanism, [as below](#mechanisms). |
-| `--encoding JSON` | What answers mean, as JSON or the name of a JSON file. |
 """
 _CONCLUSION = """\
 ## Answers

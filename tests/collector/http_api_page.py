@@ -11,14 +11,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "http-api.md"
 _INTRODUCTION = """\
 # HTTP API
 
-These are all requests that a collector answers, for programs that read answers or manage campaigns. In a browser,
-[the dashboard](dashboard.md) does the same. A running collector describes them, with the shape of every body and
-the reason for every refusal, as an OpenAPI document at `/openapi.json`.
+These are all requests that a collector answers. It describes them, with the shape of every body and the reason for
+every refusal, as an OpenAPI document at `/openapi.json`. In a browser, [the dashboard](dashboard.md) does the same.
 
-A request that needs a key has the header `Authorization: Bearer ut_…`. A refusal is a problem as in RFC 9457, with
-a `type`, a `title` and a `detail`, and changes nothing. Every request may also get 400 (not HTTP), 408 (too slow),
-431 (a head that is too large), 500 (a fault of the collector), and 503 (busy, or no store: try again after
-`Retry-After`).
+A request that needs a key has the header `Authorization: Bearer ut_…`. A refusal is a problem as in RFC 9457, and
+changes nothing. Every request may also get 400 (not HTTP), 408 (too slow), 431 (a head that is too large), 500 (a
+fault of the collector), and 503 (busy, or no store: try again after `Retry-After`).
 
 """
 _EVERYWHERE = ("400", "408", "431", "500", "503")

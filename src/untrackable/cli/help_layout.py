@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from untrackable.cli.terminal import NewFile, force_option, printable
-from untrackable.early_interrupts import INTERRUPTED, raise_interrupts
+from untrackable.early_interrupts import INTERRUPTED, raise_interrupts, settle_interrupt
 
 _PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X"}
 """What stands for a number in the list of options."""
@@ -89,6 +89,7 @@ class JobGroup(CommandGroup):
             # A prompt turns Ctrl-C into `Abort`, as does somebody who says no.
             if isinstance(error, click.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
                 raise
+            settle_interrupt()
             click.echo("\nStopped." if sys.stderr.isatty() else "Stopped.", err=True)  # A terminal shows ^C first.
             raise click.exceptions.Exit(INTERRUPTED) from None
 
