@@ -424,5 +424,5 @@ def test_refusals() -> None:
         Lgrr.for_budget(values=5, eps=1.0, eps_report=2.0)
     with pytest.raises(ValueError, match="name must be one of BiLOLOHA, OLOLOHA"):
         Loloha.for_budget("LOLOHA", values=5, eps=2.0, eps_report=1.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at most 4096 symbols are best, got 12"):
+    with pytest.raises(ValueError, match="at most 4096 symbols are possible"):
         Loloha.for_budget("OLOLOHA", values=5, eps=20.0, eps_report=12.0)

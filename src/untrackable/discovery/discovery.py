@@ -2,9 +2,9 @@
 
 A string u that nobody holds has a first level j at which nobody shares its prefix. From there on its buckets are
 uniform and independent of everything received. So the probability that the entries of levels j and above reach
-those of u is known exactly (`BucketTables`). Nobody knows j, so u is accepted only if this p-value is small for
-every j at which more than one string remains to choose from (`string_evidence`). All tests share one error rate, so
-by the union bound some string that nobody holds is accepted with probability at most α.
+those of u is known exactly (`BucketTables`). The level j is unknown, so u is accepted only if this p-value is small
+for every j at which more than one string remains to choose from (`string_evidence`). All tests share one error
+rate, so by the union bound some string that nobody holds is accepted with probability at most α.
 
 Later passes search tables from which strings were taken out. These strings pass a test that depends on the tables
 and on their own buckets alone, so the buckets of strings that nobody holds have no influence on later tables.
@@ -71,8 +71,12 @@ class FoundString(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """All of it, with the frequency as it is shown and the unbiased estimate."""
-        told = {"tells": self.share is not None, "unclamped": self.frequency}
-        return {**self._asdict(), "frequency": self.share, **told}
+        return {
+            **self._asdict(),
+            "frequency": self.share,
+            "tells": self.share is not None,
+            "unclamped": self.frequency,
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -102,8 +106,8 @@ class Discovered(NotebookTable):
 
     def to_arrow(self) -> "pa.Table":
         """A row for each of `strings` and then of `leads`; the column `certain` tells them apart."""
-        said = {"reports": str(self.n), "alpha": repr(self.alpha)}
-        return NotebookTable.to_arrow(self).replace_schema_metadata(said)
+        metadata = {"reports": str(self.n), "alpha": repr(self.alpha)}
+        return NotebookTable.to_arrow(self).replace_schema_metadata(metadata)
 
     def to_json(self) -> str:
         """A JSON object, which also says which numbers are bounds."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from untrackable.arrays import FloatArray, Integers, Words
 from untrackable.encodings.strings import DiscoveredStrings
-from untrackable.kernels import engine
+from untrackable.kernels import engine, gpu
 from untrackable.kernels.engine import arrays, compiled, in_main_memory, on_gpu, read_only
 from untrackable.mechanisms.randomness import mixed_words
 from untrackable.randomizers.randomness import STEP
@@ -181,15 +181,12 @@ def striking_children(states: Words, more: Words, table: Any, limits: Integers, 
     """
     work = states.size * more.size
     if on_gpu() and work >= _WORTH_COPYING:
-        from untrackable.kernels import gpu
-
         return gpu.striking_children(states, more, table, limits, key, bits)
     table = in_main_memory(table)
-    if not more.size or compiled(work) is None:
+    kernels = compiled(work)
+    if not more.size or kernels is None:
         children = mixed_words(states[:, None] + more) if more.size else states[:, None]
         return np.flatnonzero(table[buckets(children, key, bits)] >= limits[:, None])
-    from untrackable.kernels import compiled as kernels
-
     places, striking = np.empty(work, dtype=np.int64), {}
     given = (read_only(states), read_only(more), read_only(table), read_only(limits))
     words = (np.uint64(key), np.uint64(64 - bits))

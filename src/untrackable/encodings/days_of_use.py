@@ -31,7 +31,7 @@ BEFORE, NEW = "used before", "new"
 
 
 def _came_back(known: tuple[bool, ...]) -> str:
-    """The answer of somebody of whom it is known for the first days whether they came back on them."""
+    """The answer of somebody who came back, or did not, on each of the first days that are over."""
     days = zip(RETURN_DAYS, known, strict=False)
     return " and ".join(f"day {day} {'yes' if back else 'no'}" for day, back in days) or NEW
 
@@ -84,7 +84,7 @@ class DaysOfUse:
         return DaysOfUse(today, newcomer, (today,), ())
 
     def used(self, today: int) -> "DaysOfUse":
-        """The same with a use today. Days that can no longer count are forgotten.
+        """These days with a use today. Days that can no longer count are forgotten.
 
         If the first use would be later than today, a wrong clock noted it, and counting begins again.
         """

@@ -376,7 +376,7 @@ def parse_salt(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def too_long_words(too_long: str) -> str:
-    """The words that say what happens to a string that is too long."""
+    """How a string that is too long is treated, in words."""
     return "cut there" if too_long == "truncate" else "refused"
 
 

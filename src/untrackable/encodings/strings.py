@@ -6,10 +6,10 @@ arrays.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from untrackable import checks
 from untrackable.encodings.encoding import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.string_levels import Levelled
 
 
+Encoded = TypeVar("Encoded")
 LONGEST = 1 << 20
 """The largest value of `longest`, in characters."""
 
@@ -87,14 +88,7 @@ class HashedStrings(Encoding):
 
     def _encode_each(self, raws: Iterable[Any]) -> list[int]:
         """Encode many strings, but hash each different string only once."""
-        known: dict[str, int] = {}
-        buckets = []
-        for raw in raws:
-            bucket = known.get(raw) if isinstance(raw, str) else None
-            if bucket is None:
-                bucket = known[raw] = self.encode(raw)
-            buckets.append(bucket)
-        return buckets
+        return list(_each_once(self.encode, raws))
 
     def decode(self, value: int) -> str:
         """The bucket's label, because many strings share a bucket."""
@@ -285,13 +279,7 @@ class DiscoveredStrings(Encoding):
         if isinstance(raws, (str, bytes)):
             raise TypeError("raws must be a collection of values, not one string")
         array = raws if isinstance(raws, np.ndarray) else None
-        known: dict[str, tuple[int, ...]] = {}
-        rows = []
-        for raw in raws if array is None else array.ravel().tolist():
-            buckets = known.get(raw) if isinstance(raw, str) else None
-            if buckets is None:
-                buckets = known[raw] = self.buckets(raw)
-            rows.append(buckets)
+        rows = list(_each_once(self.buckets, raws if array is None else array.ravel().tolist()))
         shape = (len(rows),) if array is None else array.shape
         return np.array(rows, dtype=np.uint64).reshape(*shape, self.levels)
 
@@ -354,6 +342,17 @@ class DiscoveredStrings(Encoding):
             done = length
             hashes.append(mixed(state ^ key) >> 64 - self.bucket_bits)
         return tuple(hashes)
+
+
+def _each_once(encode: Callable[[Any], Encoded], raws: Iterable[Any]) -> Iterator[Encoded]:
+    """What each raw value is encoded as. Equal strings are encoded once."""
+    known: dict[str, Encoded] = {}
+    for raw in raws:
+        if not isinstance(raw, str):
+            raise TypeError("string must be a string")
+        if raw not in known:
+            known[raw] = encode(raw)
+        yield known[raw]
 
 
 def _alphabet(given: object) -> str:

@@ -244,7 +244,7 @@ class Estimate(NotebookView):
 
     @property
     def simultaneous_radius(self) -> FloatArray:
-        """The same for intervals that hold for all values at once."""
+        """The radius of intervals that hold for all values at once."""
         return self.radius_of(simultaneous=True)
 
     def radius_of(self, some: Some = slice(None), *, simultaneous: bool = False) -> FloatArray:

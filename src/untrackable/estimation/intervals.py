@@ -296,7 +296,7 @@ class ByShare:
         return np.minimum(most, noise + off)
 
     def of_sample(self) -> "ByShare":
-        """The same if senders are a random sample of everybody."""
+        """The variances if senders are a random sample of everybody."""
         reach = np.maximum(np.asarray(self.most) - self.free, 0) - np.minimum(np.asarray(self.least) - self.free, 0)
         return replace(self, sampled=True, error=None if self.error is None else self.error.of_sample(reach))
 

@@ -125,7 +125,7 @@ def _add_signs(sums: Integers, flat: Words) -> bool:
     """`add_signs` with NumPy alone."""
     if flat.size and (int(flat.min()) < 2 or int(flat.max()) >= 2 * sums.size):
         return False
-    if flat.size < sums.size:  # So few reports are not worth a pass over the whole table.
+    if flat.size < sums.size:  # For few reports, a pass over the whole table is not worth it.
         np.add.at(sums, flat >> np.uint64(1), 1 - 2 * (flat & np.uint64(1)).astype(np.int64))
     else:
         counts = np.bincount(flat.astype(np.int64), minlength=2 * sums.size)
@@ -157,7 +157,7 @@ def add_view_signs(sums: Integers, reports: Words, shift: int, starts: Integers,
 
 
 def _add_equal(sums: Integers, reports: Words, shift: int, starts: Integers, sizes: Integers) -> bool:
-    """The same, counting equal reports first."""
+    """`add_view_signs`, counting equal reports first."""
     possible = starts.size << shift
     if int(reports.max()) >= possible:
         return False

@@ -161,7 +161,7 @@ def loudest_in_crowd(
         return LARGEST_CROWD_EPS
     loudest = largest_parameter(spent, guess, eps=eps, delta=delta, high=LARGEST_CROWD_EPS, tolerance=close)
     if loudest == 0:
-        raise ValueError(f"people must be more than {people:,}: so small a crowd does not keep this budget")
+        raise ValueError(f"people must be more than {people:,}: a crowd of this size does not keep this budget")
     return loudest
 
 

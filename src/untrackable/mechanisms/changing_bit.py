@@ -130,7 +130,6 @@ class OneChange(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """Width of the round, the level and the code."""
         return (4 * self.rounds * self.levels - 1).bit_length()
 
     def _encoded(self, round: int, level: int, code: int) -> int:
@@ -242,18 +241,18 @@ class OneChange(Mechanism):
 
         `value` is one bit for all rounds, or one bit for each round.
         """
-        read = _Read(self, reports, self._changes(value))
+        rows = _Rows(self, reports, self._changes(value))
         # Reports of several levels are impossible. Their sums may be anything, so warnings are ignored.
         with np.errstate(invalid="ignore"):
-            tilted = np.log1p(self.bias / self.changes * read.tilt)
-        total = tilted - np.log(2) * read.signs - np.log(self.levels)
-        steady = read.steady & (read.rounds == np.array(rounds)).all(axis=1)
+            tilted = np.log1p(self.bias / self.changes * rows.tilt)
+        total = tilted - np.log(2) * rows.signs - np.log(self.levels)
+        steady = rows.steady & (rows.rounds == np.array(rounds)).all(axis=1)
         return np.where(steady, total, -np.inf)
 
     def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
         """The scores, from the level and the tilts of both sides. One person's reports lack their product."""
         changes = self._changes(value)
-        left, right = _Read(self, first, changes), _Read(self, second, changes)
+        left, right = _Rows(self, first, changes), _Rows(self, second, changes)
         step = self.bias / self.changes
         x, y = step * left.tilt[:, None], step * right.tilt[None, :]
         same = (left.level[:, None] == right.level[None, :]) & left.steady[:, None] & right.steady[None, :]
@@ -298,12 +297,10 @@ class OneChange(Mechanism):
         return report, state._replace(before=state.value, round=round, report=report)
 
     def pack_state(self, state: ChangeState) -> bytes:
-        """Eight words, in the order of the fields."""
-        return pack_integers(list(state), _WORD)
+        return pack_integers(state, [_WORD] * len(state))
 
     def unpack_state(self, payload: bytes) -> ChangeState:
-        """The state of these bytes. A state that cannot occur is an error."""
-        state = ChangeState(*unpack_integers(payload, _WORD, len(ChangeState._fields)))
+        state = ChangeState(*unpack_integers(payload, [_WORD] * len(ChangeState._fields)))
         limits = (self.levels - 1, self.changes - 1, 1, 1, self.changes, self.rounds, self.rounds)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=False))
         code = SILENT if fits and state.round % (1 << state.level) else state.report & 1
@@ -338,7 +335,7 @@ def _lengths(levels: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.ones_like(levels) << levels
 
 
-class _Read:
+class _Rows:
     """Decoded rows of reports.
 
     `steady` says whether a row is possible, `signs` is the number of its signs, and `tilt` is Σ w·s for the given
@@ -597,7 +594,6 @@ class Votes(Mechanism):
         return means
 
     def new_state(self, value: int, source: Entropy) -> Voter:
-        """The bit, before any report."""
         value = checks.private_integer("value", value, below=2)
         return Voter(value, value, value, 0, 0, 0)
 
@@ -621,12 +617,10 @@ class Votes(Mechanism):
         return report, Voter(state.value, state.value, reference, state.spent + means, round, report)
 
     def pack_state(self, state: Voter) -> bytes:
-        """Six words, in the order of the fields."""
-        return pack_integers(list(state), _WORD)
+        return pack_integers(state, [_WORD] * len(state))
 
     def unpack_state(self, payload: bytes) -> Voter:
-        """The state of these bytes. A state that cannot occur is an error."""
-        state = Voter(*unpack_integers(payload, _WORD, len(Voter._fields)))
+        state = Voter(*unpack_integers(payload, [_WORD] * len(Voter._fields)))
         limits = (1, 1, 1, min(self.votes, state.round), LARGEST_ROUND, 3 if state.round in self.updates else 1)
         fits = all(number <= limit for number, limit in zip(state, limits, strict=True))
         if not fits or (state.round == 0 and state.report):

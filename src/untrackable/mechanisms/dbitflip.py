@@ -1,7 +1,7 @@
 """dBitFlipPM: a client samples a few buckets once, keeps a noisy bit about each, and adds noise to every report.
 
 Ding, Kulkarni, Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017): dBitFlip is in section 2.2,
-permanent memoisation in section 3, output perturbation in section 4. Every report names the sampled buckets, so the
+permanent memoization in section 3, output perturbation in section 4. Every report names the sampled buckets, so the
 set identifies the client.
 """
 
@@ -77,21 +77,17 @@ class DBitFlip(Permanent):
 
     @property
     def positions(self) -> int:
-        """One position for each sampled bucket, in the order of the buckets."""
         return self.sampled
 
     @property
     def capacity(self) -> int:
-        """One value for each bucket."""
         return self.buckets
 
     @property
     def clear_bits(self) -> int:
-        """Width of the mask of sampled buckets."""
         return self.buckets
 
     def _clear(self, source: Entropy) -> int:
-        """A uniform set of buckets."""
         return draw_subset(self.sampled, self.buckets, source)
 
     def _simulate_clear(self, people: int, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -223,7 +219,6 @@ class DBitFlip(Permanent):
         return self.sampled + self.buckets
 
     def unpack_state(self, payload: bytes) -> int:
-        """The state's integer. A set of another size is an error."""
         state = Permanent.unpack_state(self, payload)
         if (state >> self.positions).bit_count() != self.sampled:
             raise StateError(f"this state's set of buckets does not have {self.sampled} elements")

@@ -1,7 +1,8 @@
 """A deck of reports: a client draws one report for each round in advance, its cards, and sends each card once.
 
-It is the paper's general transformation with slots that are drawn without replacement, so that reports of one
-person cannot be linked. `Dealt` has cards of any local mechanism, and `Deck` those of the noisy inner product.
+All cards together spend the budget, by composition. It is the paper's general transformation with slots that are
+drawn without replacement, so that reports of one person cannot be linked. `Dealt` has cards of any local mechanism,
+and `Deck` has noisy inner products.
 """
 
 from collections.abc import Sequence
@@ -166,7 +167,6 @@ class Dealt(LocalWrapper):
         return (round - 1) % self.slots
 
     def new_state(self, value: int, source: Entropy) -> Hand:
-        """A card for each slot, before any is sent."""
         checks.private_integer("value", value, below=self.base.values)
         return Hand(tuple(self.base.draw(value, source) for _ in range(self.slots)), (False,) * self.slots)
 
@@ -197,10 +197,9 @@ class Dealt(LocalWrapper):
     def pack_state(self, state: Hand) -> bytes:
         """A bit for each card that says whether it has been sent, and then the cards."""
         flags = np.packbits(np.array(state.sent, dtype=np.uint8)).tobytes()
-        return flags + pack_integers(list(state.cards), self.report_bits)
+        return flags + pack_integers(state.cards, [self.report_bits] * self.slots)
 
     def unpack_state(self, payload: bytes) -> Hand:
-        """The state of these bytes. A card that the base cannot make is an error."""
         size = (self.slots + 7) // 8
         cards = unpack_reports(payload[size:], self.report_bits, self.slots, self.base.possible)
         flags = np.unpackbits(np.frombuffer(payload[:size], dtype=np.uint8))

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ class Divided(randomizers.Divided):
     bases: tuple[NoisyInnerProduct, ...]
 
     base_type = NoisyInnerProduct
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values differ in every part."""
     published = "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis (2006)"
 
     def __init__(
@@ -93,25 +96,18 @@ class Divided(randomizers.Divided):
             start = stop
         return own
 
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values differ in every part."""
-        return "exact"
-
     def privacy_factor(self) -> Factor:
         """The product of all parts' factors, for two values that differ in every part. It dominates all others."""
         return _product([base.privacy_factor() for base in self.bases])
 
     def crowd_classes(self) -> CrowdClasses:
-        """Those of the part with the largest eps alone: less is learned from it than from all (lower)."""
+        """The classes of the part with the largest eps: less is learned from it than from all parts (lower)."""
         return max(self.bases, key=lambda base: base.eps).crowd_classes()
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice has all parts equal. Two reports have them by chance."""
         return _product([base.repeat_factor() for base in self.bases])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability of every report: the sum over its parts."""
         shape = reports.shape[:-1] if self.layout.bytes else reports.shape
         split = self.split(self.layout.rows(reports))
         logs = (

@@ -284,16 +284,15 @@ class Faded(Mechanism):
         return with_eps(self.local, self.eps_report(round)).accuracy(people, beta)
 
     def truthfulness(self) -> Truthfulness:
-        """That of the first round, which is the loudest."""
+        """How often a report of the first round, which is the loudest, is true."""
         return with_eps(self.local, self.eps_report(1)).truthfulness()
 
     def shift(self, *, round: int = 1) -> float | None:
-        """That of the round's report, which grows with the round, if its mechanism can say."""
+        """The weight of one report of the round, if its mechanism can say. It grows with the round."""
         base = self.base(round)
         return base.largest_weight() if isinstance(base, WeightedLocal) else None
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """The sum over independent reports, each with the noise of its round."""
         total = np.zeros(reports.shape[0])
         for i, r in enumerate(rounds):
             total += self.base(r).log_likelihood(reports[:, i], value)
@@ -315,7 +314,6 @@ class Faded(Mechanism):
         return all_rounds(self._differing, self._width, self.scale, self.power, last)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
-        """A new report for every round, each with its own noise."""
         if reports is None:
             raise ValueError("reports must be given: fading reports have no last round")
         reports = checks.integer("reports", reports, low=1, high=LARGEST_CROWD_ROUNDS)
@@ -339,7 +337,6 @@ class Faded(Mechanism):
             raise ValueError("the rounds of Fading are not alike: give rounds and first instead of split")
 
     def new_state(self, value: int, source: Entropy) -> Memory:
-        """The value, before any report."""
         return Memory(checks.private_integer("value", value, below=self.capacity), 0, 0)
 
     def make_report(self, state: Memory, round: int, source: Entropy) -> tuple[int, Memory]:
@@ -358,23 +355,17 @@ class Faded(Mechanism):
         return state._replace(report=self.base(round).draw(0, source))
 
     def change_value(self, state: Memory, value: int, source: Entropy) -> Memory:
-        """The state with another value for all later rounds. The last report stays."""
         return state._replace(value=checks.private_integer("value", value, below=self.capacity))
 
+    @property
+    def _widths(self) -> tuple[int, int, int]:
+        return _ROUND_BITS, self._value_bits, self.report_bits
+
     def pack_state(self, state: Memory) -> bytes:
-        """The last round, the value and the last report, one after the other."""
-        return (
-            pack_integers([state.round], _ROUND_BITS)
-            + pack_integers([state.value], self._value_bits)
-            + pack_integers([state.report], self.report_bits)
-        )
+        return pack_integers((state.round, state.value, state.report), self._widths)
 
     def unpack_state(self, payload: bytes) -> Memory:
-        """The state of these bytes. A round without a report, or a report without a round, is an error."""
-        value_end = 8 + (self._value_bits + 7) // 8
-        (round,) = unpack_integers(payload[:8], _ROUND_BITS, 1)
-        (value,) = unpack_integers(payload[8:value_end], self._value_bits, 1)
-        (report,) = unpack_integers(payload[value_end:], self.report_bits, 1)
+        round, value, report = unpack_integers(payload, self._widths)
         if value >= self.capacity:
             raise StateError("this state has a value that its mechanism cannot have")
         if not (self.local.possible(report) if round else report == 0):

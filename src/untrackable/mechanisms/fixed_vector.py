@@ -68,6 +68,17 @@ class VectorQuestion(NoisyInnerProduct):
         """The vectors of questions."""
         return questions
 
+    def parities(self, questions: Words, values: Words | np.uint64) -> NDArray[np.uint8]:
+        """The true answers."""
+        parities: NDArray[np.uint8] = np.bitwise_count(self.vectors(questions) & values) & np.uint8(1)
+        return parities
+
+    def simulated_answers(self, questions: Words, values: Words, rng: np.random.Generator) -> Words:
+        """Reports with these questions, and noisy answers."""
+        noise = self.flip.simulate(rng, values.shape)
+        reports: Words = (questions << np.uint64(1)) | (self.parities(questions, values) ^ noise)
+        return reports
+
     def answered(self, question: int, value: int, entropy: Entropy) -> int:
         """The report with this question, and a noisy answer from 8 bytes."""
         parity = (self.vector(question) & value).bit_count() & 1
@@ -189,8 +200,7 @@ class QuestionMechanism(LocalWrapper):
             return self._once.log_likelihood(reports, value, rounds)
         questions, steady = self._questions(reports)
         lie = self.base.flip.probability
-        parity = np.bitwise_count(self.base.vectors(questions) & np.uint64(value)) & np.uint8(1)
-        true = np.equal(reports & np.uint64(1), parity[:, None])
+        true = np.equal(reports & np.uint64(1), self.base.parities(questions, np.uint64(value))[:, None])
         total: FloatArray = np.log(np.where(true, 1 - lie, lie)).sum(axis=1)
         return np.where(steady, total - np.log(float(self.base.questions)), -np.inf)
 
@@ -221,28 +231,23 @@ class QuestionMechanism(LocalWrapper):
         return self.base.answered(state.question, state.value, source), state
 
     def change_value(self, state: Any, value: int, source: Entropy) -> Any:
-        """With fresh noise, the state with the same question and another value."""
         if self._fixed:
             return Mechanism.change_value(self, state, value, source)
         return QuestionState(state.question, checks.private_integer("value", value, below=self.base.values))
 
-    def _value_bits(self) -> int:
-        return (self.base.values - 1).bit_length()
+    @property
+    def _widths(self) -> tuple[int, int]:
+        return self.report_bits - 1, (self.base.values - 1).bit_length()
 
     def pack_state(self, state: Any) -> bytes:
-        """The report; or the question and the value."""
         if self._fixed:
             return self._once.pack_state(state)
-        question = pack_integers([state.question], self.report_bits - 1)
-        return question + pack_integers([state.value], self._value_bits())
+        return pack_integers(state, self._widths)
 
     def unpack_state(self, payload: bytes) -> Any:
-        """The state of these bytes. A question that does not exist is an error."""
         if self._fixed:
             return self._once.unpack_state(payload)
-        size = (self.report_bits + 6) // 8
-        (question,) = unpack_integers(payload[:size], self.report_bits - 1, 1)
-        (value,) = unpack_integers(payload[size:], self._value_bits(), 1)
+        question, value = unpack_integers(payload, self._widths)
         if not self.base.possible(2 * question):
             raise StateError("this state has a question that its mechanism does not have")
         return QuestionState(question, value)
@@ -251,11 +256,7 @@ class QuestionMechanism(LocalWrapper):
         if self._fixed:
             return self._once._simulate(values, rounds, rng)
         questions = self.base.simulate_questions(values.shape[0], rng)
-        held = per_round(values, len(rounds))
-        parity = np.bitwise_count(self.base.vectors(questions)[:, None] & held) & np.uint8(1)
-        bits = parity ^ self.base.flip.simulate(rng, held.shape)
-        reports: NDArray[np.uint64] = (questions[:, None] << np.uint64(1)) | bits
-        return reports
+        return self.base.simulated_answers(questions[:, None], per_round(values, len(rounds)), rng)
 
 
 @lru_cache(maxsize=64)
@@ -331,7 +332,6 @@ class NumberedBit(VectorQuestion):
 
     @property
     def report_bits(self) -> int:
-        """Width of the number and the bit."""
         return (2 * self.people - 1).bit_length()
 
     @property
@@ -372,9 +372,7 @@ class NumberedBit(VectorQuestion):
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         numbers = rng.integers(0, self.people, size=values.shape, dtype=np.uint64)
-        parity = np.bitwise_count(self.vectors(numbers) & values) & np.uint8(1)
-        reports: NDArray[np.uint64] = (numbers << np.uint64(1)) | (parity ^ self.flip.simulate(rng, values.shape))
-        return reports
+        return self.simulated_answers(numbers, values, rng)
 
     def possible(self, report: int) -> bool:
         return 0 <= report < 2 * self.people
@@ -392,8 +390,7 @@ class NumberedBit(VectorQuestion):
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
         lie = self.flip.probability
-        parity = np.bitwise_count(self.vectors(reports >> np.uint64(1)) & np.uint64(value)) & np.uint8(1)
-        is_true = np.equal(parity, reports & np.uint64(1))
+        is_true = np.equal(self.parities(reports >> np.uint64(1), np.uint64(value)), reports & np.uint64(1))
         return np.log(np.where(is_true, 1 - lie, lie)) - math.log(self.people)
 
     def weights(self) -> tuple[float, float]:

@@ -180,7 +180,6 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         return math.sqrt(self.held_variance(share) / checks.integer("people", people, low=1))
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports have the same vectors and answer by chance."""
         truth, other = self.chances()
         lie, chance, log_lists = self.flip.probability, 1 / self._lists(), math.log(self._lists())
         equal = [truth**2 * chance, lie * other * chance]

@@ -431,7 +431,7 @@ class Mechanism(Randomizer):
         return worst(self._trackings(ObservedRounds.of(rounds, first, reports, split)))
 
     def tracking_of(self, value: Any, *, rounds: Iterable[int], first: Iterable[int]) -> Pair:
-        """The same for people who hold this value. It matters where some values are easier to track."""
+        """`tracking` of people who hold this value, which matters where some values are easier to track."""
         return self.tracking(rounds=rounds, first=first)
 
     def worst_tracking(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Pair:
@@ -443,7 +443,7 @@ class Mechanism(Randomizer):
         return self.tracking(reports=reports)
 
     def tracking_upper(self, reports: int, *, values: int = 1) -> Pair:
-        """The same for people who change between this many values (upper). `ValueError` if no bound is known.
+        """Tracking of people who change between this many values (upper). `ValueError` if no bound is known.
 
         A client that keeps a state for each value sends reports from several independent states.
         """

@@ -156,7 +156,6 @@ class Permanent(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """One bit per position, and the clear part above them."""
         return self.positions + self.clear_bits
 
     def _privacy(self, reports: int | None, values: Values) -> Pair:
@@ -322,10 +321,10 @@ class Permanent(Mechanism):
         return report, state
 
     def pack_state(self, state: int) -> bytes:
-        return pack_integers([state], self.report_bits)
+        return pack_integers([state], [self.report_bits])
 
     def unpack_state(self, payload: bytes) -> int:
-        return unpack_integers(payload, self.report_bits, 1)[0]
+        return unpack_integers(payload, [self.report_bits])[0]
 
     def _words(self) -> int:
         return self.positions
@@ -532,7 +531,6 @@ class Bitwise(Mechanism):
         return bit_log_likelihood(kept, self._noise, reports.sum(axis=1, dtype=np.int64), reports.shape[1])
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """Scores of one coordinate, from the numbers of ones on both sides."""
         kept = self._kept if value else self._kept.mirrored()
         table = tracking_losses(kept, self._noise, first.shape[1], second.shape[1])
         ones = first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64)
@@ -617,14 +615,13 @@ class Bitwise(Mechanism):
         return checks.private_integer("value", value, below=2) ^ self.state_flip.happens(source)
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        """The kept bit with new noise."""
         return state ^ self.report_flip.happens(source), state
 
     def pack_state(self, state: int) -> bytes:
-        return pack_integers([state], 1)
+        return pack_integers([state], [1])
 
     def unpack_state(self, payload: bytes) -> int:
-        return unpack_integers(payload, 1, 1)[0]
+        return unpack_integers(payload, [1])[0]
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         states = values.astype(np.uint64, copy=False) ^ self.state_flip.simulate(rng, values.shape)
@@ -714,7 +711,6 @@ class Unary(Permanent):
 
     @property
     def positions(self) -> int:
-        """One position for each value."""
         return self.values
 
     def _accuracy(self, people: int, beta: float, round: int, candidates: Sequence[Any] | None) -> Accuracy:

@@ -365,11 +365,9 @@ class Lgrr(KeptSymbol):
         return LgrrAggregator(self._one_round(round), self.values, self._shares(), self.values - 1)
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
-        """The log probability, from the number of times that each value was reported."""
         return self._likelihood(reports, value)
 
     def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """The scores, from the number of times that each value was reported on both sides."""
         alone = self._likelihood(first, value)[:, None] + self._likelihood(second, value)[None, :]
         step, shorter = self._reported.eps, min(first.shape[1], second.shape[1])
         if step * shorter > _DEEPEST:
@@ -417,18 +415,16 @@ class Lgrr(KeptSymbol):
         return scores
 
     def new_state(self, value: int, source: Entropy) -> int:
-        """The value, or any other one."""
         return self._noisy(checks.private_integer("value", value, below=self.values), self.keep_lie, source)
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        """The kept value, or any other one."""
         return self._noisy(state, self.tell_lie, source), state
 
     def pack_state(self, state: int) -> bytes:
-        return pack_integers([state], self.report_bits)
+        return pack_integers([state], [self.report_bits])
 
     def unpack_state(self, payload: bytes) -> int:
-        (state,) = unpack_integers(payload, self.report_bits, 1)
+        (state,) = unpack_integers(payload, [self.report_bits])
         if state >= self.values:
             raise StateError("this state has a value that its mechanism does not have")
         return state

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,11 +73,8 @@ class _OneNoisyBit(OneNoisyBit):
     """The theory that local mechanisms have in common whose report is one noisy bit."""
 
     __slots__ = ()
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values always have different bits before the noise."""
-        return "exact"
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values always have different bits before the noise."""
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""
@@ -104,7 +101,6 @@ class RandomizedResponse(_OneNoisyBit, randomizers.RandomizedResponse):
         return (1 - lie) / (1 - 2 * lie)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are equal by chance."""
         lie = self.flip.probability
         return Factor([1 - lie, lie, 0.0], [(1 - lie) ** 2, lie**2, 2 * lie * (1 - lie)])
 
@@ -218,7 +214,7 @@ class MeanAggregator(BitAggregator):
         )
 
     def _spread(self, weights: FloatArray) -> Spread:
-        """That of weights on a line over all values; others cannot be estimated."""
+        """The spread of weights on a line over all values; no other sums can be estimated."""
         line = np.linspace(weights[0], weights[-1], weights.size)
         reach = abs(float(weights[-1] - weights[0]))
         if weights.size != self._values or np.abs(weights - line).max() > _LINE * max(reach, 1e-300):
@@ -232,6 +228,8 @@ class SubsetSelection(randomizers.SubsetSelection):
 
     __slots__ = ()
 
+    certainty: ClassVar[Certainty] = "exact"
+    """Every two values have the same factor."""
     published = "Ye, Barg, Optimal Schemes for Discrete Distribution Estimation (IEEE Trans. Inf. Theory 2018)"
 
     @property
@@ -250,11 +248,6 @@ class SubsetSelection(randomizers.SubsetSelection):
         np.put_along_axis(bits, beside + (beside >= held), others, axis=1)
         np.put_along_axis(bits, held, ~missed[:, None], axis=1)
         return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: every two values have the same factor."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the set contains one of the two values, and 0 if it contains both or neither."""
@@ -286,7 +279,6 @@ class SubsetSelection(randomizers.SubsetSelection):
         return (1 - elsewhere) * span
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are the same set by chance."""
         chances = self.miss.opposite().probability, self.miss.probability
         logs = self._log_sets()
         equal = [chance**2 * math.exp(-sets) for chance, sets in zip(chances, logs, strict=True)]
@@ -350,19 +342,15 @@ class Present(randomizers.Present):
 
     __slots__ = ()
 
+    certainty: ClassVar[Certainty] = "exact"
+
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         return np.zeros(values.shape, dtype=np.uint64)
-
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: there is only one value."""
-        return "exact"
 
     def privacy_factor(self) -> Factor:
         return Factor([1.0], [1.0])
 
     def repeat_factor(self) -> Factor:
-        """All reports are equal, sent once or twice."""
         return Factor([1.0], [1.0])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
@@ -422,7 +410,7 @@ class LocalWrapper(Mechanism):
         return self.base.truthfulness() if isinstance(self.base, TruthfulLocal) else None
 
     def held_error(self, people: int, *, share: float, round: int = 1) -> float | None:
-        """That of one report of the base by each person, if the base can say."""
+        """The error from one report of the base by each person, if the base can say."""
         return self.base.held_error(people, share) if isinstance(self.base, NoisyInnerProduct) else None
 
     def shift(self, *, round: int = 1) -> float | None:
@@ -507,13 +495,12 @@ class Fresh(randomizers.Fresh, LocalWrapper):
         return self.base.aggregator(Scope(self, 0, pools=True))
 
     def _privacy(self, reports: int | None, values: Values) -> Experiment:
-        """The same for a fixed value and for any sequence of values. Without a last report, all is revealed."""
+        """Privacy is the same whether values change or not. Without a last report, everything is revealed."""
         if reports is None:
             return everything_revealed("exact")
         return Experiment([(self.base.privacy_factor(), reports)], certainty=self.base.certainty)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds:
-        """A new report for every round."""
         if reports is None:
             raise ValueError("reports must be given: fresh reports have no last round")
         return [(self.base, reports)]
@@ -554,14 +541,14 @@ class CountChances(NamedTuple):
 
 
 def count_chances(mechanism: Mechanism) -> CountChances | None:
-    """Those of a mechanism whose rounds are alike; of one level, if strings are discovered. None if it has none."""
+    """The chances for a mechanism whose rounds are alike, and for one level of discovered strings; else None."""
     if not isinstance(mechanism, LocalWrapper) or not mechanism.independent or not mechanism.rounds_alike:
         return None
     return base_chances(mechanism.base)
 
 
 def base_chances(base: Local) -> CountChances | None:
-    """Those of one report of a local mechanism."""
+    """The chances for one report of a local mechanism, if it counts for values in this way."""
     if isinstance(base, Levelled):
         return base_chances(base.base)
     if not isinstance(base, NoisyInnerProduct):
@@ -605,12 +592,12 @@ class PathChances(NamedTuple):
 
 
 def chances_of(mechanism: Mechanism, looks: int) -> PathChances | None:
-    """Those of a mechanism that reports afresh in every round."""
+    """The chances for a mechanism that sends reports about paths with this many looks, if it does."""
     return path_chances(mechanism.base, looks) if isinstance(mechanism, LocalWrapper) else None
 
 
 def path_chances(base: Local, looks: int) -> PathChances | None:
-    """Those of reports about paths with this many looks; None if answers are not as wide as the path."""
+    """The chances for reports about paths with this many looks; None if answers are not as wide as the path."""
     if not isinstance(base, Views) or base.whole is None or len(base.views) > 1 or base.width < base.bits:
         return None
     truth, lie = base.bases[0].chances()

@@ -56,7 +56,7 @@ class Local(LocalRandomizer, Protocol):
         """One report of one value against another, for the two values that are easiest to tell apart."""
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice (P) against two independent reports of the same value (Q)."""
+        """One report sent twice (P) against two reports of the same value, which are equal by chance (Q)."""
 
     def log_likelihood(self, reports: Reports, value: Any) -> FloatArray:
         """The log probability of every report."""

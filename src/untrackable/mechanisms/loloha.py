@@ -164,7 +164,8 @@ class Loloha(KeptSymbol):
         symbols = 2 if name == "BiLOLOHA" else best_symbols(eps, eps_report, step)
         if symbols > LARGEST_SYMBOLS:
             raise ValueError(
-                f"eps_report must be so small that at most {LARGEST_SYMBOLS} symbols are best, got {eps_report}"
+                f"eps_report must be smaller: at most {LARGEST_SYMBOLS} symbols are possible, and {symbols:,} are "
+                f"best for {eps_report}"
             )
         keep, tell = steps_for(symbols, eps, eps_report, step)
         return cls(values=values, symbols=symbols, keep=keep, tell=tell, seed_bits=seed_bits)
@@ -176,7 +177,6 @@ class Loloha(KeptSymbol):
 
     @property
     def report_bits(self) -> int:
-        """The symbol, and the seed above it."""
         return self.seed_bits + self.symbol_bits
 
     @property
@@ -222,7 +222,7 @@ class Loloha(KeptSymbol):
         if (tried := self._tried()) is not None and tried.weights is not None:
             people, worst = checks.integer("people", people, low=1), float(tried.others.max())
             return Accuracy.of(people, beta, span=float(tried.span.max()), variance=worst)
-        error = super()._accuracy(people, beta / 2, round, candidates)
+        error = KeptSymbol._accuracy(self, people, beta / 2, round, candidates)
         return error._replace(beta=beta, radius=error.radius + self._collisions(beta / 2, self.values))
 
     def _tracked_states(self, values: int) -> int:
@@ -276,7 +276,6 @@ class Loloha(KeptSymbol):
         return LolohaAggregator(self._one_round(round), self)
 
     def new_state(self, value: int, source: Entropy) -> State:
-        """The seed, the value's symbol, and a noisy symbol for each symbol."""
         value = checks.private_integer("value", value, below=self.values)
         seed = below(1 << self.seed_bits, source)
         # All symbols are drawn at once, so that the state does not reveal which have been used.
@@ -293,15 +292,16 @@ class Loloha(KeptSymbol):
         seed, _, kept = state
         return seed, self.hashed(seed, checks.private_integer("value", value, below=self.values)), kept
 
+    @property
+    def _widths(self) -> list[int]:
+        return [self.seed_bits, *[self.symbol_bits] * (self.symbols + 1)]
+
     def pack_state(self, state: State) -> bytes:
-        """The seed, the value's symbol and the kept symbols, one after the other."""
         seed, symbol, kept = state
-        return pack_integers([seed], self.seed_bits) + pack_integers([symbol, *kept], self.symbol_bits)
+        return pack_integers([seed, symbol, *kept], self._widths)
 
     def unpack_state(self, payload: bytes) -> State:
-        size = (self.seed_bits + 7) // 8
-        (seed,) = unpack_integers(payload[:size], self.seed_bits, 1)
-        symbol, *kept = unpack_integers(payload[size:], self.symbol_bits, self.symbols + 1)
+        seed, symbol, *kept = unpack_integers(payload, self._widths)
         if max(symbol, *kept) >= self.symbols:
             raise StateError("this state has a symbol that its mechanism does not have")
         return seed, symbol, tuple(kept)

@@ -1,6 +1,7 @@
 """RAPPOR (Erlingsson, Pihur, Korolova 2014): a client keeps a noisy Bloom filter and adds noise to every report.
 
-The kept filter is memoization, "permanent randomised response"; the noise of a report is the instantaneous one.
+It was the first deployment of local differential privacy. The kept filter is memoization, "permanent randomised
+response"; the noise of a report is the instantaneous one.
 """
 
 import hashlib
@@ -91,7 +92,6 @@ class Rappor(Permanent):
 
     @property
     def positions(self) -> int:
-        """One position per bit of the Bloom filter."""
         return self.bloom_bits
 
     @property
@@ -101,7 +101,6 @@ class Rappor(Permanent):
 
     @property
     def clear_bits(self) -> int:
-        """Width of the cohort number."""
         return (self.cohorts - 1).bit_length()
 
     def _clear(self, source: Entropy) -> int:
@@ -117,7 +116,6 @@ class Rappor(Permanent):
         return [persistent_factor(self.cohorts)] if self.cohorts > 1 else []
 
     def unpack_state(self, payload: bytes) -> int:
-        """The state's integer. A cohort that does not exist is an error."""
         state = Permanent.unpack_state(self, payload)
         if state >> self.positions >= self.cohorts:
             raise StateError("this state has a cohort that its mechanism does not have")

@@ -2,7 +2,7 @@
 
 Apple Differential Privacy Team, "Learning with Privacy at Scale" (2017). A report is about a hash of the value.
 Each report draws one of `hashes` (k) hash functions, called rows, into `width` (m) positions. Both sketches are
-local mechanisms. `Fresh` sends a new report each round, as deployed; `Memoized` and `Dealt` would keep a state.
+frequency oracles. `Fresh` sends a new report each round, as deployed; `Memoized` and `Dealt` would keep a state.
 
 Estimates correct for noise and, on average over hash functions, for collisions. Errors hold if hash values are
 uniform and independent; the spreads of sums over values are those of the actual hash functions, which are public.
@@ -86,11 +86,8 @@ class Sketch(ABC):
     published: ClassVar[str] = "Apple Differential Privacy Team, Learning with Privacy at Scale (2017)"
     persists: ClassVar[str] = "nothing while reports are fresh; memoised, the whole report, word for word"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-
-    @property
-    def certainty(self) -> Certainty:
-        """Upper: the factor is that of two values that collide in no row, and there may be no such values."""
-        return "upper"
+    certainty: ClassVar[Certainty] = "upper"
+    """The factor is that of two values that collide in no row, and there may be no such values."""
 
     def __post_init__(self) -> None:
         checks.settle(
@@ -194,7 +191,6 @@ class CountMeanSketch(Sketch):
 
     @property
     def report_bits(self) -> int:
-        """Width of the vector and the row."""
         return self.width + self.row_bits
 
     @property
@@ -220,7 +216,6 @@ class CountMeanSketch(Sketch):
         return np.packbits(bits, axis=-1, bitorder="little")
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: it is of a row that there is."""
         return 0 <= report < self.hashes << self.width
 
     def privacy_factor(self) -> Factor:
@@ -234,7 +229,7 @@ class CountMeanSketch(Sketch):
         return Factor(p, [p[1], p[0], p[2]], [eps, -eps, 0.0])
 
     def largest_loss(self) -> float:
-        """That of two entries that differ, rounded up."""
+        """The loss of two entries that differ, rounded up."""
         return 2 * flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
@@ -254,7 +249,6 @@ class CountMeanSketch(Sketch):
         return Factor([*once, 0.0], [*twice, unequal], loss, error=error)
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability, from the number of flipped entries."""
         rows = self._rows(reports)
         position = self.positions(rows, np.array([value], dtype=np.uint64)).astype(np.int64)
         byte = np.take_along_axis(reports, (position >> 3)[..., None], axis=-1)[..., 0].astype(np.int64)
@@ -325,7 +319,6 @@ class HadamardSketch(Sketch):
 
     @property
     def report_bits(self) -> int:
-        """Width of the bit, the coordinate and the row."""
         return 1 + self.coordinate_bits + self.row_bits
 
     def draw(self, value: int, entropy: Entropy) -> int:
@@ -345,7 +338,6 @@ class HadamardSketch(Sketch):
         return reports
 
     def possible(self, report: int) -> bool:
-        """Whether this can be a report: it is of a row that there is."""
         return 0 <= report < 2 * self.hashes * self.width
 
     def privacy_factor(self) -> Factor:
@@ -357,17 +349,15 @@ class HadamardSketch(Sketch):
         return Factor([(1 - lie) / 2, lie / 2, 0.5], [lie / 2, (1 - lie) / 2, 0.5], [eps, -eps, 0.0])
 
     def largest_loss(self) -> float:
-        """That of a coordinate that differs, rounded up."""
+        """The loss of a coordinate that differs, rounded up."""
         return flip_eps_upper(self.flip)
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports are equal by chance, row and coordinate too."""
         lie, chance = self.flip.probability, 1 / (self.hashes * self.width)
         equal = [(1 - lie) ** 2 * chance, lie**2 * chance]
         return Factor([1 - lie, lie, 0.0], [*equal, 1 - sum(equal)])
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        """The log probability, from whether the bit is the true one."""
         where = reports.astype(np.uint64, copy=False) >> np.uint64(1)
         rows, coordinates = where // np.uint64(self.width), where % np.uint64(self.width)
         own = self.positions(rows, np.array([value], dtype=np.uint64))
@@ -430,7 +420,6 @@ class SketchSums(Aggregator):
 
     @property
     def why_candidates(self) -> str:
-        """Why candidates are needed, if there are too many values to estimate all."""
         few = self.sketch.values <= LARGEST_DENSE
         return "" if few else f"there are {self.sketch.values} values, more than {LARGEST_DENSE} to estimate"
 
@@ -552,7 +541,6 @@ class RowSpreads(Spreads):
         self._sketch, self._values = sketch, values
 
     def of(self, weights: FloatArray) -> Spread:
-        """The spread, from all rows."""
         self._check(1)
         sums = self._sums(weights)
         given = np.zeros(self._values.size)

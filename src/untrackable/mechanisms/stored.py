@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
@@ -142,20 +143,16 @@ class Stored(LocalWrapper):
         return [stored_detection(base, self.slots, observed.reports, j) for j in splits]
 
     def new_state(self, value: int, source: Entropy) -> list[int]:
-        """A report of the base for each slot."""
         checks.private_integer("value", value, below=self.base.values)
         return [self.base.draw(value, source) for _ in range(self.slots)]
 
     def make_report(self, state: list[int], round: int, source: Entropy) -> tuple[int, list[int]]:
-        """The report in one of the slots, drawn uniformly."""
         return state[below(self.slots, source)], state
 
     def pack_state(self, state: list[int]) -> bytes:
-        """All slots, one after the other."""
-        return pack_integers(state, self.report_bits)
+        return pack_integers(state, [self.report_bits] * self.slots)
 
     def unpack_state(self, payload: bytes) -> list[int]:
-        """The slots of these bytes. A report that the base cannot make is an error."""
         return unpack_reports(payload, self.report_bits, self.slots, self.base.possible)
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
@@ -221,8 +218,6 @@ def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> F
     """The log probability of each row. `log_chance` is ln π of every identity."""
     if slots == 1:
         return np.where((reports == reports[:, :1]).all(axis=1), log_chance[reports[:, 0]], -np.inf)
-    from scipy.special import logsumexp
-
     weights = _log_weights(reports.shape[1], slots)
     rows = [_Row.of(row, log_chance) for row in reports]
     return np.array([logsumexp(row.ways + weights) + row.log_chance for row in rows])
@@ -240,8 +235,6 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
         steady = np.outer(*((side == side[:, :1]).all(axis=1) for side in (first, second)))
         same = steady & (first[:, :1] == second[:, 0][None, :])
         return np.where(same, -log_chance[first[:, :1]], -np.inf)
-    from scipy.special import logsumexp
-
     left, right = ([_Row.of(row, log_chance) for row in reports] for reports in (first, second))
     sizes = first.shape[1], second.shape[1]
     alone, laws = [], []

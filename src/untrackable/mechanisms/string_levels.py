@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks, randomizers
 from untrackable.errors import SumsError
 from untrackable.estimation.aggregators import (
-    Aggregator,
     InnerProductAggregator,
     Reports,
     Scope,
@@ -22,7 +21,7 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import UnknownSpread
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import integer_population
-from untrackable.mechanisms.views import LevelLayout, ViewReports
+from untrackable.mechanisms.views import LaidOutSums, LevelLayout, ViewReports
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import CrowdClasses
 
@@ -58,11 +57,11 @@ class Levelled(ViewReports, randomizers.Levelled):
         return self.layout.joined(levels, self.base.simulate(parts, rng))
 
     def crowd_classes(self) -> CrowdClasses:
-        """Those of the base, for values that differ in every part."""
+        """The classes of the base, for values that differ in every part."""
         return self.base.crowd_classes()
 
     def largest_weight(self) -> float:
-        """That of the base, among the reports that are about the same part."""
+        """The weight in the base, among the reports that are about the same part."""
         return self.base.largest_weight()
 
     def accuracy(self, people: int, beta: float) -> Accuracy:
@@ -73,14 +72,12 @@ class Levelled(ViewReports, randomizers.Levelled):
         return LevelAggregator(scope, self.base, self.levels)
 
 
-class LevelAggregator(Aggregator):
+class LevelAggregator(LaidOutSums):
     """One aggregate of the base for each level; `parts[i].n` is the number of reports about level i."""
 
     def __init__(self, scope: Scope, base: NoisyInnerProduct, levels: int) -> None:
-        super().__init__(scope)
+        super().__init__(scope, LevelLayout(base.report_bits, levels))
         self._base = base
-        self._layout = LevelLayout(base.report_bits, levels)
-        self._axes = 2 if self._layout.bytes else 1
         self.parts: list[InnerProductAggregator] = self._empty()
         self.part_bits = base.bits
 
@@ -93,7 +90,6 @@ class LevelAggregator(Aggregator):
 
     @property
     def why_candidates(self) -> str:
-        """Why candidates are needed: all parts together, there are too many values."""
         return (
             f"there are 2^{self.part_bits * self.levels} values, too many to estimate; "
             "`untrackable discover` finds frequent strings"
@@ -135,12 +131,6 @@ class LevelAggregator(Aggregator):
     def _empty(self) -> list[InnerProductAggregator]:
         parts = (self._base.aggregator(self.scope) for _ in range(self._layout.levels))
         return [part for part in parts if isinstance(part, InnerProductAggregator)]
-
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._outside())
-
-    def _checked(self, reports: Reports) -> Reports:
-        return self._layout.rows(reports)
 
     def _add(self, reports: Reports) -> None:
         """Add reports level by level. If one of them is not valid, all sums are restored."""

@@ -92,7 +92,7 @@ class TableLaw:
 
     @cached_property
     def entry(self) -> "EntryLaw":
-        """That of one entry of the table. It is the same for every entry."""
+        """The law of one entry of the table. It is the same for every entry."""
         square, rest = self._by_difference, 0.5**self.bits
         own, others = float(square[0]) - (1 - rest) ** 2, square[1:] - rest**2
         uneven = np.ptp(others) > _ALIKE * square.max()
@@ -179,7 +179,7 @@ class EntryLaw(NamedTuple):
 
     @property
     def spread(self) -> Spread:
-        """How far what one report adds may be from its mean."""
+        """The spread of what one report adds."""
         excess = 0.0 if self.error is None else math.inf
         by_share = ByShare(self.held, self.free, self.least, self.elsewhere, excess, self.error, self.ratio)
         # Its mean is 0 or 1, and what it adds is half of its span from the mean of all entries at most.
@@ -286,13 +286,12 @@ class ViewSpreads(Spreads):
         self._law, self._frequencies = law, frequencies
 
     def of(self, weights: FloatArray) -> Spread:
-        """The spread for these weights. Entries beyond them have weight 0."""
         padded = np.zeros(1 << self._law.bits)
         padded[: weights.size] = weights
         return self._law.spread(padded)
 
     def of_each(self) -> Spread:
-        """That of every entry, with the variance in this population."""
+        """The spread of every entry, with the variance in this population."""
         return self._law.entries(self._frequencies)
 
     def of_first(self, count: int) -> Spread:

@@ -1,7 +1,8 @@
 """Views of a value: each report is about some bits of it only, drawn for every report, and only these are paid for.
 
-It is a frequency oracle with subsampling of questions: the view is drawn, and the report is a noisy inner product
-of the bits that the view shows. `view_tables` says how well the tables of all views are known by such reports.
+It is a frequency oracle with subsampling of questions, under local differential privacy: the view is drawn, and
+the report is a noisy inner product of the bits that the view shows. `view_tables` says how well the tables of all
+views are known by such reports.
 """
 
 import itertools
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,6 +130,9 @@ class ViewReports(randomizers.ViewReports):
     """The theory that mechanisms have in common whose report is about one view of the value."""
 
     __slots__ = ()
+
+    certainty: ClassVar[Certainty] = "exact"
+    """Some two values differ in every view, and every base has the same factor for all its values."""
     bases: tuple[NoisyInnerProduct, ...]
 
     @property
@@ -145,11 +149,6 @@ class ViewReports(randomizers.ViewReports):
         total = sum(self.weights)
         return tuple(Fraction(weight, total) for weight in self.weights)
 
-    @property
-    def certainty(self) -> Certainty:
-        """Exact: some two values differ in every view, and every base has the same factor for all its values."""
-        return "exact"
-
     def _grouped(self) -> Iterator[tuple[NoisyInnerProduct, Fraction, int]]:
         """Each base with the probability of its view, and how many views have both."""
         for (base, share), number in Counter(zip(self.bases, self.shares(), strict=True)).items():
@@ -162,7 +161,7 @@ class ViewReports(randomizers.ViewReports):
         )
 
     def differing(self) -> float:
-        """The same, rounded."""
+        """The probability as a float."""
         return float(self.differing_exact())
 
     def privacy_factor(self) -> Factor:
@@ -180,7 +179,6 @@ class ViewReports(randomizers.ViewReports):
         ).merged()
 
     def repeat_factor(self) -> Factor:
-        """One report sent twice is equal for certain. Two reports have the same view and base report by chance."""
         p: list[float] = []
         q: list[float] = []
         losses: list[float] = []
@@ -455,7 +453,22 @@ class ViewRows(NamedTuple):
     rows: NDArray[np.uint64]
 
 
-class ViewAggregator(Aggregator):
+class LaidOutSums(Aggregator):
+    """Sums of reports that are integers, or bytes, in the layout of a level and a report of a base."""
+
+    def __init__(self, scope: Scope, layout: LevelLayout) -> None:
+        super().__init__(scope)
+        self._layout = layout
+        self._axes = 2 if layout.bytes else 1
+
+    def _array(self, reports: list[int]) -> Reports:
+        return self._layout.array(reports, self._outside())
+
+    def _checked(self, reports: Reports) -> Reports:
+        return self._layout.rows(reports)
+
+
+class ViewAggregator(LaidOutSums):
     """For every view and every vector of its bits, the sum of the signs of the answers about it.
 
     `sums` has the entries of one view after those of another. The estimate of a table pools all views that show the
@@ -465,10 +478,8 @@ class ViewAggregator(Aggregator):
     _sums = ("sums",)
 
     def __init__(self, scope: Scope, mechanism: "Views | Divided") -> None:
-        super().__init__(scope)
+        super().__init__(scope, mechanism.layout)
         self._mechanism = mechanism
-        self._layout = mechanism.layout
-        self._axes = 2 if self._layout.bytes else 1
         self._sizes = np.array([base.values for base in mechanism.bases], dtype=np.int64)
         ends = np.cumsum(self._sizes)
         self._starts = ends - self._sizes
@@ -504,12 +515,6 @@ class ViewAggregator(Aggregator):
                 "these reports are about tables of some bits each, not about whole values: estimate a table instead"
             )
         return self.table(whole, beta)
-
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._outside())
-
-    def _checked(self, reports: Reports) -> Reports:
-        return self._layout.rows(reports)
 
     def _possible(self, reports: Reports) -> None:
         if self._mechanism.width > 1:

@@ -57,7 +57,7 @@ class Fresh(Randomizer):
 
     def pack_state(self, state: int) -> bytes:
         """The value, in as few bytes as the values of the base need."""
-        return pack_integers([state], (self.base.values - 1).bit_length())
+        return pack_integers([state], [(self.base.values - 1).bit_length()])
 
     def unpack_state(self, payload: bytes) -> int:
-        return unpack_integers(payload, (self.base.values - 1).bit_length(), 1)[0]
+        return unpack_integers(payload, [(self.base.values - 1).bit_length()])[0]

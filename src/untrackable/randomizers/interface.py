@@ -8,8 +8,9 @@ In JSON, a mechanism is the name of its class, and the parameters that its const
 
 import importlib
 import inspect
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from untrackable.errors import MechanismError, StateError, ValueChangeRefused
@@ -124,27 +125,25 @@ class BoundedLocal(Protocol):
         """The largest log ratio of probabilities of one report, over all pairs of values (exact, rounded up)."""
 
 
-def pack_integers(numbers: list[int], bits: int) -> bytes:
-    """Integers of a fixed width, each in ⌈bits/8⌉ bytes, big-endian."""
-    size = (bits + 7) // 8
-    return b"".join(number.to_bytes(size, "big") for number in numbers)
+def pack_integers(numbers: Sequence[int], widths: Sequence[int]) -> bytes:
+    """Integers of these widths in bits, each in ⌈width/8⌉ bytes, big-endian."""
+    return b"".join(number.to_bytes((width + 7) // 8, "big") for number, width in zip(numbers, widths, strict=True))
 
 
-def unpack_integers(data: bytes, bits: int, count: int) -> list[int]:
+def unpack_integers(data: bytes, widths: Sequence[int]) -> list[int]:
     """The integers that `pack_integers` packed. A wrong length or a surplus bit is an error."""
-    size = (bits + 7) // 8
-    if len(data) != size * count:
-        raise StateError(f"this state should have a payload of {size * count} bytes, it has {len(data)}")
-    # Where there is only one value, it has no bytes.
-    numbers = [int.from_bytes(data[size * i : size * (i + 1)], "big") for i in range(count)]
-    if any(number >> bits for number in numbers):
+    ends = [0, *itertools.accumulate((width + 7) // 8 for width in widths)]
+    if len(data) != ends[-1]:
+        raise StateError(f"this state should have a payload of {ends[-1]} bytes, it has {len(data)}")
+    numbers = [int.from_bytes(data[start:end], "big") for start, end in itertools.pairwise(ends)]
+    if any(number >> width for number, width in zip(numbers, widths, strict=True)):
         raise StateError("this state has bits set that its mechanism does not use")
     return numbers
 
 
 def unpack_reports(data: bytes, bits: int, count: int, possible: Callable[[int], bool]) -> list[int]:
     """Stored reports; one that its mechanism cannot have made is an error."""
-    reports = unpack_integers(data, bits, count)
+    reports = unpack_integers(data, [bits] * count)
     if not all(possible(report) for report in reports):
         raise StateError("this state holds a report that its mechanism cannot have made")
     return reports

@@ -69,23 +69,23 @@ def decode(
         differing = len(listed.differing(params, progress=progress))
     else:
         listed = CandidateMap.of(params, candidates, progress=progress)
-    laid = design(params, counts, listed)
-    covered = laid.covers_everything()
+    layout = design(params, counts, listed)
+    covered = layout.covers_everything()
     background = unlisted and not covered
-    rows, tested = laid.matrix.shape
+    rows, tested = layout.matrix.shape
     most = max(1, min(_MOST, int(_SHARE_OF_ROWS * rows)))
     # At this penalty, the lasso chooses about one of the candidates that nobody holds.
     penalty = max(0.0, float(norm.isf(1 / tested)))
-    level_shares = np.full(rows, float(laid.people @ laid.shares / laid.people.sum()))
+    level_shares = np.full(rows, float(layout.people @ layout.shares / layout.people.sum()))
     lasso = lasso_path(
-        WeightedDesign(laid.matrix, 1 / laid.variances(level_shares), background),
-        laid.shares,
+        WeightedDesign(layout.matrix, 1 / layout.variances(level_shares), background),
+        layout.shares,
         penalty=penalty,
         most=most,
         progress=progress,
     )
     rule = partial(accepted, alpha=alpha, correction=correction)
-    outcome = _test(laid, lasso, level_shares, background, rule, penalty, most, progress)
+    outcome = _test(layout, lasso, level_shares, background, rule, penalty, most, progress)
     fit, p_values, passed = outcome.fit, outcome.p_values, outcome.passed
     allocated, allocated_error = fit.together(passed)
     return Decoded(
@@ -93,7 +93,7 @@ def decode(
         reports=counts.total,
         listed=len(listed.names),
         tested=tested,
-        candidates=_described(fit, p_values, passed, lasso.columns, laid, listed, level),
+        candidates=_described(fit, p_values, passed, lasso.columns, layout, listed, level),
         alpha=alpha,
         correction=correction,
         level=level,
@@ -109,13 +109,13 @@ def decode(
             differing=differing,
             repeated=listed.repeated,
             empty_cohorts=int(np.count_nonzero(counts.reports == 0)),
-            same_bits=sum(len(group) for group in laid.members if len(group) > 1),
+            same_bits=sum(len(group) for group in layout.members if len(group) > 1),
             covered=covered and unlisted,
             stopped_at=most if lasso.columns.size and lasso.penalty > penalty else None,
             indistinct=outcome.indistinct,
         ),
         p_values={
-            listed.names[i]: float(p_values[group]) for group, members in enumerate(laid.members) for i in members
+            listed.names[i]: float(p_values[group]) for group, members in enumerate(layout.members) for i in members
         },
     )
 
@@ -130,7 +130,7 @@ class _Tested(NamedTuple):
 
 
 def _test(
-    laid: Design,
+    layout: Design,
     lasso: LassoChoice,
     shares: FloatArray,
     background: bool,
@@ -149,8 +149,8 @@ def _test(
         progress("least squares", number / _ROUNDS)
         # The second fit uses weights from the first one.
         for _ in range(2):
-            fit = least_squares(laid, chosen, shares, background=laid.evenly() if background else None)
-            shares = laid.shares - fit.rest
+            fit = least_squares(layout, chosen, shares, background=layout.evenly() if background else None)
+            shares = layout.shares - fit.rest
         inside = np.isin(np.arange(fit.p_values.size), fit.columns)
         passing = rule(fit.p_values)
         new = np.flatnonzero(passing & ~inside)
@@ -160,32 +160,32 @@ def _test(
         chosen = np.concatenate((fit.columns, new))
     p_values = fit.p_values.copy()
     for column in np.flatnonzero(passing & inside).tolist():
-        p_values[column] = np.maximum(p_values[column], p_value_with_rivals(laid, fit, column, penalty))
+        p_values[column] = np.maximum(p_values[column], p_value_with_rivals(layout, fit, column, penalty))
     indistinct = fit.untestable | np.isnan(p_values)
     p_values[indistinct] = 1.0
     if background:
         seeming = np.flatnonzero(rule(p_values) & inside).tolist()
         for number, column in enumerate(seeming):
             progress("comparing with chance", number / len(seeming))
-            p_values[column] = max(p_values[column], _by_chance(laid, lasso, start, column, most))
+            p_values[column] = max(p_values[column], _by_chance(layout, lasso, start, column, most))
     passed = rule(p_values) & inside
     # Some people hold candidates that were not found. Their share must not go to the candidates that were.
-    rest = laid.evenly() if background else laid.mean_of(np.flatnonzero(~passed))
-    final = least_squares(laid, fit.columns[passed[fit.columns]], shares, background=rest)
+    rest = layout.evenly() if background else layout.mean_of(np.flatnonzero(~passed))
+    final = least_squares(layout, fit.columns[passed[fit.columns]], shares, background=rest)
     return _Tested(final, p_values, passed, int(np.count_nonzero(indistinct)))
 
 
-def _by_chance(laid: Design, lasso: LassoChoice, shares: FloatArray, column: int, most: int) -> float:
+def _by_chance(layout: Design, lasso: LassoChoice, shares: FloatArray, column: int, most: int) -> float:
     """The p-value of a candidate from its hashes, in a fit without the candidate."""
     stay = lasso.columns != column
     near = LassoChoice(lasso.columns[stay], lasso.coefficients[stay], lasso.penalty)
-    weighted = WeightedDesign(laid.matrix, 1 / laid.variances(shares), background=True)
-    chosen = lasso_path(weighted, laid.shares, penalty=lasso.penalty, most=most, near=near, without=column)
+    weighted = WeightedDesign(layout.matrix, 1 / layout.variances(shares), background=True)
+    chosen = lasso_path(weighted, layout.shares, penalty=lasso.penalty, most=most, near=near, without=column)
     for _ in range(2):
-        fit = solve(laid, chosen.columns, shares, background=laid.evenly())
-        shares = laid.shares - fit.rest
-    scores = (fit.weights * fit.rest).reshape(-1, laid.bits)
-    return hash_p_value(scores, laid.positions[column])
+        fit = solve(layout, chosen.columns, shares, background=layout.evenly())
+        shares = layout.shares - fit.rest
+    scores = (fit.weights * fit.rest).reshape(-1, layout.bits)
+    return hash_p_value(scores, layout.positions[column])
 
 
 def accepted(p_values: FloatArray, alpha: float, correction: Correction) -> NDArray[np.bool_]:
@@ -203,7 +203,7 @@ def _described(
     p_values: FloatArray,
     passed: NDArray[np.bool_],
     chosen: Indices,
-    laid: Design,
+    layout: Design,
     listed: CandidateMap,
     level: float,
 ) -> tuple[Candidate, ...]:
@@ -214,13 +214,13 @@ def _described(
     described = []
     for column in shown[np.argsort(-fit.proportions[shown], kind="stable")].tolist():
         share, error = float(fit.proportions[column]), float(np.sqrt(fit.variances[column]))
-        name, *alike = (listed.names[i] for i in laid.members[column])
+        name, *alike = (listed.names[i] for i in layout.members[column])
         described.append(
             Candidate(
                 name=name,
                 alike=tuple(alike),
-                count=share * laid.total,
-                count_error=error * laid.total,
+                count=share * layout.total,
+                count_error=error * layout.total,
                 proportion=share,
                 standard_error=error,
                 lower=min(1.0, max(0.0, share - width * error)),

@@ -8,6 +8,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from untrackable import checks
@@ -21,7 +22,7 @@ from untrackable.mechanisms.fixed_vector import Assigned, FixedVector
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.kept_bits import Bitwise, Unary
-from untrackable.mechanisms.kept_symbol import Lgrr, Step
+from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.rappor import Rappor
@@ -111,10 +112,7 @@ def _presets(
 
 def _unary(name: Any) -> Entry:
     """The first step spends the budget, and one report has a quarter of its eps."""
-
-    def make(*, values: int, eps: float, eps_report: float) -> Unary:
-        return Unary.for_budget(name, values=values, eps=eps, eps_report=eps_report)
-
+    make = partial(Unary.for_budget, name)
     return Entry(
         name.lower(),
         make,
@@ -125,13 +123,7 @@ def _unary(name: Any) -> Entry:
 
 
 def _loloha(name: Any) -> Entry:
-    def make(
-        *, values: int, eps: float, eps_report: float, step: Step = "published", seed_bits: int = 32
-    ) -> Loloha:
-        return Loloha.for_budget(
-            name, values=values, eps=eps, eps_report=eps_report, step=step, seed_bits=seed_bits
-        )
-
+    make = partial(Loloha.for_budget, name)
     return Entry(
         name.lower(),
         make,
@@ -142,26 +134,14 @@ def _loloha(name: Any) -> Entry:
     )
 
 
-def _lgrr(*, values: int, eps: float, eps_report: float, step: Step = "published") -> Lgrr:
-    return Lgrr.for_budget(values=values, eps=eps, eps_report=eps_report, step=step)
-
-
 def _rnip(*, bits: int, slots: int, eps_report: float, width: int = 1) -> InnerProduct:
     """RNIP with answers of one bit, as in the paper, unless another width is given."""
     return InnerProduct(bits=bits, slots=slots, eps_report=eps_report, width=width)
 
 
-def _memoized(*, bits: int, eps: float, width: int = 1) -> Memoized:
-    return Memoized(NoisyInnerProduct(bits=bits, eps=eps, width=width))
-
-
-def _fresh(*, bits: int, eps: float, width: int = 1) -> Fresh:
-    return Fresh(NoisyInnerProduct(bits=bits, eps=eps, width=width))
-
-
-def _sketch(base: type[CountMeanSketch] | type[HadamardSketch], wrap: type[Memoized] | type[Fresh]) -> Any:
-    def make(*, hashes: int, width: int, eps: float) -> Mechanism:
-        return wrap(base(hashes=hashes, width=width, eps=eps))
+def _inner_product(wrap: type[Memoized] | type[Fresh]) -> Callable[..., Mechanism]:
+    def make(*, bits: int, eps: float, width: int = 1) -> Mechanism:
+        return wrap(NoisyInnerProduct(bits=bits, eps=eps, width=width))
 
     return make
 
@@ -174,6 +154,25 @@ def _fresh_for(plain: Callable[[Budget], Any]) -> Callable[[Budget], Fresh]:
         return Fresh(with_eps(base, largest_eps(base, reports, budget.eps, budget.delta)))
 
     return set_for
+
+
+def _sketches(name: str, base: type[CountMeanSketch] | type[HadamardSketch]) -> tuple[Entry, Entry]:
+    """A sketch that is drawn once for ever, and one that is fresh in every round."""
+
+    def sent(wrap: type[Memoized] | type[Fresh]) -> Callable[..., Mechanism]:
+        def make(*, hashes: int, width: int, eps: float) -> Mechanism:
+            return wrap(base(hashes=hashes, width=width, eps=eps))
+
+        return make
+
+    def plain(eps: float) -> CountMeanSketch | HadamardSketch:
+        return base(hashes=1024, width=1024, eps=eps)
+
+    fresh = _fresh_for(lambda b: plain(1.0))
+    return (
+        Entry(name, sent(Memoized), lambda b: Memoized(plain(b.eps)), _ONCE, _presets(base, Memoized)),
+        Entry(f"{name}-fresh", sent(Fresh), fresh, _AFRESH, _presets(base, Fresh), lasts=False),
+    )
 
 
 def _local(name: str, base: Callable[..., Any], plain: Callable[[Budget], Any], *, yes_no: bool = False) -> Entry:
@@ -223,19 +222,14 @@ def _leaks(budget: Budget) -> Mechanism:
     )
 
 
+_MEMOIZED = _inner_product(Memoized)
 _ONCE = "next to nothing for any k"
 _AFRESH = "tracking constant, detection time k; the number of values costs nothing"
 
 CATALOGUE: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry(
-            "deck",
-            Deck,
-            _deck,
-            "constant",
-            most_values=None,
-        ),
+        Entry("deck", Deck, _deck, "constant", most_values=None),
         Entry(
             "fading",
             Fading,
@@ -251,13 +245,7 @@ CATALOGUE: dict[str, Entry] = {
             "tracking time k² to k³, detection k³ and memory k²; the number of values costs nothing",
             most_values=None,
         ),
-        Entry(
-            "memoized",
-            _memoized,
-            lambda b: _memoized(bits=b.bits, eps=b.eps),
-            _ONCE,
-            most_values=None,
-        ),
+        Entry("memoized", _MEMOIZED, lambda b: _MEMOIZED(bits=b.bits, eps=b.eps), _ONCE, most_values=None),
         Entry(
             "bitwise",
             Bitwise,
@@ -267,8 +255,8 @@ CATALOGUE: dict[str, Entry] = {
         ),
         Entry(
             "l-grr",
-            _lgrr,
-            lambda b: _lgrr(values=b.values, eps=b.eps, eps_report=b.eps / 4, step="exact"),
+            Lgrr.for_budget,
+            lambda b: Lgrr.for_budget(values=b.values, eps=b.eps, eps_report=b.eps / 4, step="exact"),
             "exact up to 2 million outcomes (k = 20 for many values), beyond that a bound in seconds",
             _presets(Lgrr),
             seconds_per_report=0.003,
@@ -290,42 +278,9 @@ CATALOGUE: dict[str, Entry] = {
             "time k² to k³, memory k²; without output noise time k",
             _presets(DBitFlip),
         ),
-        Entry(
-            "cms",
-            _sketch(CountMeanSketch, Memoized),
-            lambda b: Memoized(CountMeanSketch(hashes=1024, width=1024, eps=b.eps)),
-            _ONCE,
-            _presets(CountMeanSketch, Memoized),
-        ),
-        Entry(
-            "cms-fresh",
-            _sketch(CountMeanSketch, Fresh),
-            _fresh_for(lambda b: CountMeanSketch(hashes=1024, width=1024, eps=1.0)),
-            _AFRESH,
-            _presets(CountMeanSketch, Fresh),
-            lasts=False,
-        ),
-        Entry(
-            "hcms",
-            _sketch(HadamardSketch, Memoized),
-            lambda b: Memoized(HadamardSketch(hashes=1024, width=1024, eps=b.eps)),
-            _ONCE,
-            _presets(HadamardSketch, Memoized),
-        ),
-        Entry(
-            "hcms-fresh",
-            _sketch(HadamardSketch, Fresh),
-            _fresh_for(lambda b: HadamardSketch(hashes=1024, width=1024, eps=1.0)),
-            _AFRESH,
-            _presets(HadamardSketch, Fresh),
-            lasts=False,
-        ),
-        Entry(
-            "fixed-vector",
-            FixedVector,
-            lambda b: FixedVector(bits=b.bits, eps=b.eps),
-            _ONCE,
-        ),
+        *_sketches("cms", CountMeanSketch),
+        *_sketches("hcms", HadamardSketch),
+        Entry("fixed-vector", FixedVector, lambda b: FixedVector(bits=b.bits, eps=b.eps), _ONCE),
         Entry(
             "fixed-vector-fresh",
             lambda *, bits, eps: FixedVector(bits=bits, eps=eps, noise="fresh"),
@@ -333,12 +288,7 @@ CATALOGUE: dict[str, Entry] = {
             "tracking constant; detection time and memory grow with k up to the engine's grid",
             most_values=None,
         ),
-        Entry(
-            "assigned",
-            Assigned,
-            lambda b: Assigned(bits=b.bits, eps=b.eps, people=b.people),
-            _ONCE,
-        ),
+        Entry("assigned", Assigned, lambda b: Assigned(bits=b.bits, eps=b.eps, people=b.people), _ONCE),
         Entry("one-change", OneChange, _one_change, _ONCE, yes_no=True),
         Entry(
             "votes",
@@ -349,7 +299,7 @@ CATALOGUE: dict[str, Entry] = {
         ),
         Entry(
             "fresh",
-            _fresh,
+            _inner_product(Fresh),
             _fresh_for(lambda b: NoisyInnerProduct(bits=b.bits, eps=1.0, width=1)),
             _AFRESH,
             lasts=False,

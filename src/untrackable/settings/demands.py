@@ -70,7 +70,7 @@ WANTS: tuple[Want, ...] = ("frequencies", "quantiles", "mean")
 
 
 def wanted_spread(mechanism: Mechanism, want: Want, *, values: int, round: int = 1) -> Spread:
-    """How far what one report adds to the figure may be from its mean, whatever its sender holds.
+    """The spread of what one report adds to the figure, whatever its sender holds.
 
     For quantiles it is that of the share of people at or below each number, as arrays. For a mean, it is a share of
     the range from the lowest to the highest number.

@@ -7,7 +7,10 @@
 4. `loss_on_grid` does everything else with one FFT on a grid of losses. It bounds the effects of rounding,
    truncation and FFT noise, so the result is a rigorous bracket.
 
-`lattice_factor` joins many rounds of different losses into one factor on a lattice.
+`lattice_factor` joins many rounds of different losses into one factor on a lattice. `tail_shift` is one Gaussian
+that dominates very many quiet rounds, with the standard library alone. A quiet round has three outcomes: the loss ε
+with probability ηp, -ε with ηq, where p/q = e^ε and p+q = 1, and 0 with probability 1-η. In the other world, p and
+q are exchanged.
 """
 
 import math

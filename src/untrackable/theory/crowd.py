@@ -1,4 +1,4 @@
-"""What an observer learns who sees the reports of a whole crowd, but not who sent which: the shuffle model.
+"""Privacy in a crowd: the observer sees all reports, but not who sent which. It is the shuffle model.
 
 One person holds one of two values. There are n people, the person among them, and each sends a report.
 `crowd_upper` bounds what is learned in many rounds from above, whatever the others hold. `crowd_lower` is what an
@@ -120,7 +120,7 @@ class CrowdParts:
 
     @property
     def chances(self) -> tuple[float, float]:
-        """What anybody else sends: a report of the first part (or of the second), and of the third."""
+        """The probabilities of a report of the first part (or of the second), and of the third, by anybody else."""
         share = self.distance / (self.ratio - 1)
         rest = max(0.0, 1 - share * (self.ratio + 1))
         return self.ratio * share / self.other_ratio, rest / self.other_ratio
@@ -201,7 +201,7 @@ def crowd_upper(rounds: Rounds, *, sharp: bool | None = None) -> Experiment:
 
 
 def crowd_lower(rounds: Mapping[tuple[CrowdClasses, int], int]) -> Experiment:
-    """The same rounds if all others hold one value, seen in part. Delta of P from Q is a lower end."""
+    """Rounds of a crowd if all others hold one value, seen in part. Delta of P from Q is a lower end."""
     parts = [
         _Part(classes.shift(people), count, partial(_below, classes, people))
         for (classes, people), count in rounds.items()
@@ -270,7 +270,7 @@ def _chords(gammas: FloatArray, deltas: FloatArray) -> Factor:
 
 
 def _upper_blocks(part: _Part) -> _Part:
-    """The same rounds, or a few more, in blocks if there are many."""
+    """Many rounds in blocks, with a few more rounds where blocks do not divide them evenly."""
     blocks = math.ceil(part.times / _BLOCK)
     size = math.ceil(part.times / blocks)
     deviation = part.deviation * math.sqrt(size)
@@ -292,7 +292,7 @@ def _below(classes: CrowdClasses, people: int, step: float) -> Factor:
 
 
 def _lower_blocks(part: _Part) -> _Part:
-    """The same rounds, or a few less, in blocks if there are many."""
+    """Many rounds in blocks, with a few rounds less where blocks do not divide them evenly."""
     blocks = math.ceil(part.times / _BLOCK)
     size = part.times // blocks
     deviation = part.deviation * math.sqrt(size)

@@ -1,4 +1,4 @@
-"""What a client keeps for ever and reports through noise: above all one bit, the permanent-state coordinate.
+"""Memoization: what a client keeps for ever and reports through noise. Above all one bit, the coordinate.
 
 A coordinate is 1 with probability a. A report bit is 1 with probability q if the coordinate is 1, and p if it is 0.
 Bitwise has one coordinate; RAPPOR and the memoised unary encodings have several independent ones. A cell is a set

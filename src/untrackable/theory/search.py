@@ -1,6 +1,9 @@
 """Monotone searches in few evaluations: for a root on the requested side, and for an integer or a real number.
 
 An answer was always evaluated and holds, and its neighbour was seen not to.
+
+`largest_parameter` is the largest parameter that a budget allows. It begins with two Gaussians at distance μ
+(Gaussian differential privacy), because sums of many small losses look like them.
 """
 
 import math

@@ -175,7 +175,7 @@ class RightMatches:
 
 
 def right_matches(people: int, seen_first: int, seen_second: int) -> RightMatches:
-    """What an observer of two places gets right who matches the views of each, if one person has one turn.
+    """The right matches of an observer who matches the views of two places, if each person has one turn.
 
     Of N people, m₁ were seen at the first place and m₂ at the second. Nobody was seen at both, so a matching is
     possible if it pairs no two sightings. Every possible matching leads to the same multiset of people: the m₁ + m₂
