@@ -27,7 +27,7 @@ def small_work_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An emulated GPU, to which small work goes as well."""
     if COMPILER is None:
         pytest.skip("the GPU is not emulated: there is no C++ compiler (g++ or clang++)")
-    for kind in ("", "_ENTRIES", "_PARITIES", "_ANSWERS"):
+    for kind in ("", "_ENTRIES", "_SCANS"):
         monkeypatch.setattr(counting, f"{kind}_WORTH_COPYING", 1)
     monkeypatch.setattr(prefix_search, "_WORTH_COPYING", 1)
     monkeypatch.setattr(aggregators, "_SCANNED_ON_GPU", 1000)

@@ -10,6 +10,7 @@ Scans of candidates are for values that are too wide for a table: the reports th
 each candidate.
 """
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import TypeVar
 
@@ -38,15 +39,11 @@ _SEVERAL = 4
 _ONE = np.uint64(1)
 _SIGNS = 1 << 17
 """The number of signs that answers are expanded to at a time."""
-_ANSWERED_ALONE = 1 << 20
-"""Up to this amount of work, one thread is faster than several."""
-_ANSWERS_WORTH_COPYING = 1 << 26
-"""From this amount of work on, the GPU is faster, although the vectors have to be copied to it."""
 MOST_LIMBS = 4
 """The largest number of 64-bit words of a vector."""
-_PARITIES_ALONE = 1 << 20
+_SCANNED_ALONE = 1 << 20
 """Up to this number of inner products, one thread is faster than several."""
-_PARITIES_WORTH_COPYING = 1 << 26
+_SCANS_WORTH_COPYING = 1 << 26
 """From this number of inner products on, the GPU is faster, although the vectors have to be copied to it."""
 _Number = TypeVar("_Number", np.int64, np.float64)
 _LEVELS = 6
@@ -264,17 +261,21 @@ def parity_sums(vectors: Words, candidates: Words) -> NDArray[np.int64]:
     work = vectors.shape[1] * candidates.shape[1]
     if not work:
         return np.zeros(candidates.shape[1], dtype=np.int64)
-    if on_gpu() and work >= _PARITIES_WORTH_COPYING:
+    if on_gpu() and work >= _SCANS_WORTH_COPYING:
         return np.asarray(gpu.parity_sums(vectors, candidates))
     kernels = compiled(work)
     if kernels is None:
         return _parity_sums(vectors, candidates)
-    sums = np.zeros(candidates.shape[1], dtype=np.int64)
-    given, asked = read_only(vectors), read_only(candidates)
+    return _scanned(kernels.add_parities, (vectors, candidates), work)
+
+
+def _scanned(kernel: Callable[..., None], given: tuple[Words, ...], work: int) -> Integers:
+    """The sums that a kernel adds up for each candidate. The candidates are the last of the given arrays."""
+    sums, arrays = np.zeros(given[-1].shape[1], dtype=np.int64), [read_only(array) for array in given]
     engine.split_work(
-        lambda start, stop: kernels.add_parities(given, asked, sums, start, stop),
+        lambda start, stop: kernel(*arrays, sums, start, stop),
         sums.size,
-        threads=engine.allowed() if work > _PARITIES_ALONE else 1,
+        threads=engine.allowed() if work > _SCANNED_ALONE else 1,
     )
     return sums
 
@@ -301,19 +302,12 @@ def support_counts(vectors: Words, answers: Words, candidates: Words) -> Integer
             f"at most {MOST_LIMBS}, got shape {vectors.shape}"
         )
     work = vectors.size * candidates.shape[1]
-    if on_gpu() and work >= _ANSWERS_WORTH_COPYING:
+    if on_gpu() and work >= _SCANS_WORTH_COPYING:
         return gpu.support_counts(vectors, answers, candidates)
     kernels = compiled(work)
     if kernels is None:
         return _support_counts(vectors, answers, candidates)
-    counts = np.zeros(candidates.shape[1], dtype=np.int64)
-    given, replies, asked = read_only(vectors), read_only(answers), read_only(candidates)
-    engine.split_work(
-        lambda start, stop: kernels.add_supports(given, replies, asked, counts, start, stop),
-        counts.size,
-        threads=engine.allowed() if work > _ANSWERED_ALONE else 1,
-    )
-    return counts
+    return _scanned(kernels.add_supports, (vectors, answers, candidates), work)
 
 
 def _support_counts(vectors: Words, answers: Words, candidates: Words) -> Integers:

@@ -279,6 +279,9 @@ def _noisy_parities(
     return int(not vectors.all()) + 2 * int((drawn == below).any())
 
 
+# --- the width of an answer, and the layout of a report ---------------------------------------------------
+
+
 def best_width(bits: int, eps: float) -> int:
     """The narrowest width with the smallest variance."""
     widths = range(1, min(bits, LARGEST_WIDTH) + 1)

@@ -426,6 +426,9 @@ def _event_pieces(
     return int(np.count_nonzero(drawn == threshold))
 
 
+# --- sums of patterns -------------------------------------------------------------------------------------
+
+
 class PositionCounts(Aggregator):
     """Counts of the reports that had each position set. Subclasses with a clear part override `_tally`."""
 

@@ -75,7 +75,7 @@ class CampaignDraft:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
 
     def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
-        """The same draft for other answers, in as many looks."""
+        """This draft for other answers, with the same number of looks."""
         path = self.encoding
         looked = Path(of=encoding, looks=path.looks) if isinstance(path, Path) else encoding
         return dataclasses.replace(self, encoding=looked)
