@@ -316,7 +316,7 @@ class LevelEstimates:
         return sum(estimate.n for estimate in self.estimates if estimate)
 
     def entries(self) -> FloatArray:
-        """What each bucket adds to the mean over all levels, less what collisions add on average."""
+        """The contribution of each bucket to the mean over all levels, less what collisions add on average."""
         entries = np.zeros((len(self.estimates), self.buckets))
         for row, estimate, share in zip(entries, self.estimates, self.shares, strict=True):
             if estimate:

@@ -59,7 +59,7 @@ READY_QUESTIONS = {
 
 
 def retention_masks(day: int) -> tuple[list[bool], list[bool]]:
-    """Which answers to the question about retention say that somebody came back on a day, and which know it."""
+    """The answers about retention that say that somebody came back on a day, and the answers that know it."""
     place = RETURN_DAYS.index(day)
     known = [False, *(len(answer) > place for answer in _KNOWN)]
     back = [False, *(len(answer) > place and answer[place] for answer in _KNOWN)]
@@ -68,7 +68,7 @@ def retention_masks(day: int) -> tuple[list[bool], list[bool]]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DaysOfUse:
-    """What a device keeps about its use: at most 28 days, the first day, and on which of three it came back."""
+    """The days of use that a device keeps: at most 28 days, the first day, and on which of three it came back."""
 
     first: int
     newcomer: bool

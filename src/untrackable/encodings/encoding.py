@@ -298,7 +298,7 @@ def check_characters(name: str, characters: str, *, joiners: bool = False) -> st
 
 
 def hidden_places(text: str) -> list[int]:
-    """Where a text has characters that people cannot see, or that act on what stands around them."""
+    """The places of characters that people cannot see, or that act on the characters around them."""
     if text.isascii() and text.isprintable():
         return []
     return [

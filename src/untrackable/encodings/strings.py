@@ -345,7 +345,7 @@ class DiscoveredStrings(Encoding):
 
 
 def _each_once(encode: Callable[[Any], Encoded], raws: Iterable[Any]) -> Iterator[Encoded]:
-    """What each raw value is encoded as. Equal strings are encoded once."""
+    """The encoding of each raw value. Equal strings are encoded once."""
     known: dict[str, Encoded] = {}
     for raw in raws:
         if not isinstance(raw, str):

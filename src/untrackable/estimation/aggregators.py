@@ -37,7 +37,7 @@ _HEAD = 16
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which reports an aggregate may hold: those of one mechanism, and of one round unless rounds `pool`.
+    """The reports that an aggregate may hold: those of one mechanism, and of one round unless rounds `pool`.
 
     Rounds pool if one client's reports are independent given its values and equally noisy. For other mechanisms a
     radius that counts each report as another person would be too small. `group` is the number that reports share

@@ -231,7 +231,7 @@ class Estimate(NotebookView):
         return self.turns is not None and self.turns.chance < 1
 
     def interval(self, *, simultaneous: bool = False) -> Interval:
-        """Where each frequency lies, or where all of them lie at once, except with probability `beta` (upper).
+        """The interval of each frequency, or of all at once, which fails with probability at most `beta` (upper).
 
         This is proven for every population. The part outside [0, 1] is cut off, as no frequency is there.
         """
@@ -624,7 +624,7 @@ def _curve(shares: FloatArray) -> FloatArray:
 
 
 def _interpolated(curve: FloatArray, edges: NumberEdges, q: float) -> float:
-    """Where the curve reaches q. Within a value, people are taken to be spread evenly."""
+    """The number at which the curve reaches q. Within a value, people are taken to be spread evenly."""
     place = int(np.searchsorted(curve, q))
     before, after = (curve[place - 1] if place else 0.0), (curve[place] if place < curve.size else 1.0)
     low, high = float(edges.lower[place]), float(edges.upper[place])
@@ -667,7 +667,7 @@ _SIGNS = frozenset("=+-@\u2212")
 _BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters that nobody sees. Other blanks are known by their category."""
 _BREAKS = frozenset("\t\r\n")
-"""What a spreadsheet may take for the end of a cell, so that the next one begins with a sign."""
+"""Characters that a spreadsheet may take for the end of a cell, so that the next one begins with a sign."""
 
 
 def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
@@ -729,7 +729,7 @@ def _cumulative(estimate: "Estimate") -> dict[str, Any]:
 
 
 def about(estimate: "Estimate") -> dict[str, Any]:
-    """What a table says about all its rows."""
+    """The statements of a table about all its rows."""
     return {"reports": estimate.n, "beta": estimate.beta, "intervals": "upper"}
 
 

@@ -151,7 +151,7 @@ class Spread:
         return radius + self.bias
 
     def ends(self, shares: FloatArray, n: int, beta: float) -> Interval:
-        """Where true shares lie, given estimated ones: errors are at most the radius for that share.
+        """The intervals of true shares, given estimated ones: errors are at most the radius for that share.
 
         Only spreads without `bias` and `failure` have one for each share.
 

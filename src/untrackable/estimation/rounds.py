@@ -356,7 +356,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Errors:
-    """What bounds the errors of some numbers: squared deviations, variances, and how far one report moves each.
+    """Bounds on the errors of some numbers: squared deviations, variances, and how far one report moves each.
 
     Let x be the estimate of a round, and Σ w·x a weighted mean over a window of independent rounds. Its error is at
     most √(Σ w²·s²)·√(L/2) with L = ln(2m/β), if m errors are bounded at once (Hoeffding), where s is the deviation
@@ -436,14 +436,14 @@ class RoundNumbers:
     highest: float = 1.0
 
     def band(self, beta: float, *, together: int = 1) -> Interval:
-        """Where the number lies in all rounds at once, and so do `together` such numbers; upper."""
+        """The interval of the number in all rounds at once, and of `together` such numbers; upper."""
         beta = checks.open_probability("beta", beta)
         radius = self.errors.radius(beta, together * len(self.rounds))
         ends = (self.estimates - radius, self.estimates + radius)
         return Interval(*(np.clip(end, self.lowest, self.highest) for end in ends))
 
     def changes(self, beta: float, *, together: int = 1) -> tuple[Change, ...]:
-        """Where the number rose or fell. All statements about `together` such numbers hold at once; upper."""
+        """The rises and falls of the number. All statements about `together` such numbers hold at once; upper."""
         beta = checks.open_probability("beta", beta)
         if len(self.rounds) < 2:
             return ()
@@ -516,7 +516,7 @@ class RoundQuantiles:
         return possible_places(self.shares, self.errors.radius(beta, together * len(self.rounds)), self.quantile)
 
     def changes(self, beta: float, *, together: int = 1) -> tuple[Change, ...]:
-        """Where the quantile rose or fell. All statements about `together` quantiles hold at once; upper."""
+        """The rises and falls of the quantile. All statements about `together` quantiles hold at once; upper."""
         beta, count = checks.open_probability("beta", beta), len(self.rounds)
         if count < 2:
             return ()

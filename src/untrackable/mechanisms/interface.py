@@ -259,7 +259,7 @@ class Mechanism(Randomizer):
     __slots__ = ()
 
     published: ClassVar[str] = ""
-    """Where the mechanism comes from."""
+    """The publication of the mechanism."""
     persists: ClassVar[str] = ""
     """The part of a client's reports that stays the same from round to round, in plain words."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -296,7 +296,7 @@ class Mechanism(Randomizer):
 
     @property
     def publications(self) -> str:
-        """Where the mechanism and its base come from."""
+        """The publications of the mechanism and its base."""
         return self.published
 
     def accuracy(
@@ -377,7 +377,7 @@ class Mechanism(Randomizer):
         return crowd_privacy(rounds, people=people)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
-        """What the first `reports` rounds send, or all; None if reports of one person can be linked over them."""
+        """The reports of the first `reports` rounds, or of all; None if those of one person can be linked."""
         return None
 
     def takes(self, round: int) -> tuple[int, ...]:
@@ -580,7 +580,7 @@ class InCrowd(NamedTuple):
 
 @lru_cache(maxsize=64)
 def in_crowd(mechanism: Mechanism, people: int, rounds: int | None, delta: float) -> InCrowd:
-    """What an observer learns who sees everybody's reports of these rounds, but not who sent which.
+    """Privacy against an observer who sees everybody's reports of these rounds, but not who sent which.
 
     Of more people than the engine counts, some are left out: they can only hide more.
     """

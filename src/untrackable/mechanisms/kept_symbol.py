@@ -81,7 +81,7 @@ class KeptSymbol(Mechanism):
         return []
 
     _symbols_are: ClassVar[Kind] = "answer"
-    """What a symbol is: an answer, or the answer to a question that is drawn, such as a hash."""
+    """The meaning of a symbol: an answer, or the answer to a question that is drawn, such as a hash."""
     _apart: ClassVar[Certainty] = "exact"
     """Exact if two values always have two different symbols. If they may share one, results are upper bounds."""
 

@@ -201,7 +201,7 @@ class Loloha(KeptSymbol):
         return self._kept.then(self._reported), 1 / self.symbols
 
     def _tried(self) -> SeedCollisions | None:
-        """What all seeds together do to an estimate, if they are few enough to try every one."""
+        """The effect of all seeds on an estimate, if they are few enough to try every one."""
         return _tried_seeds(self) if seeds_can_be_tried(self.values, self.symbols, self.seed_bits) else None
 
     def _collisions(self, beta: float, pairs: int) -> float:

@@ -21,7 +21,7 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import UnknownSpread
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import integer_population
-from untrackable.mechanisms.views import LaidOutSums, LevelLayout, ViewReports
+from untrackable.mechanisms.views import LayoutSums, LevelLayout, ViewReports
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import CrowdClasses
 
@@ -72,7 +72,7 @@ class Levelled(ViewReports, randomizers.Levelled):
         return LevelAggregator(scope, self.base, self.levels)
 
 
-class LevelAggregator(LaidOutSums):
+class LevelAggregator(LayoutSums):
     """One aggregate of the base for each level; `parts[i].n` is the number of reports about level i."""
 
     def __init__(self, scope: Scope, base: NoisyInnerProduct, levels: int) -> None:

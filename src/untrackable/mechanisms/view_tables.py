@@ -43,7 +43,7 @@ from untrackable.theory.accuracy import Accuracy
 View = tuple[int, ...]
 """The positions of the bits that a view shows, in ascending order."""
 Places = slice | NDArray[np.int64]
-"""Where characters are in the table of a view."""
+"""The places of characters in the table of a view."""
 
 _ALIKE = 1e-9
 """Variances that differ by this part of themselves are the same: it is rounding."""
@@ -61,7 +61,7 @@ _POWER = 32
 
 
 class Shared(NamedTuple):
-    """What a view and the table have in common: where its characters are in the table and in the view's own sums.
+    """The characters that a view and the table have in common: their places in the table and in the view's sums.
 
     `pairs` is share·γ·q₂, where q₂ = (2^w-1)(2^w-2)/((2^k-1)(2^k-2)) is the probability that a report is about two
     given characters at once. It is 0 if answers have one bit.
@@ -85,7 +85,7 @@ class TableLaw:
     """The largest number of characters that one report is about."""
 
     def spread(self, weights: FloatArray) -> Spread:
-        """What one report adds to n·Σ g·f, with these weights g of the entries: how far it may be from its mean."""
+        """The spread of what one report adds to n·Σ g·f, with these weights g of the entries."""
         factors = self._factors(weights)
         longest = np.partition(np.abs(factors), -self.signs)[-self.signs :]
         return Spread.of_term(float(self._squares(factors).max()), 2 * float(longest.sum()))
@@ -132,7 +132,7 @@ class TableLaw:
         return weights
 
     def _factors(self, weights: FloatArray) -> FloatArray:
-        """What a report adds for each character: a = ĝ/λ, and 0 for the one that is known."""
+        """The contribution of a report for each character: a = ĝ/λ, and 0 for the one that is known."""
         factors = walsh_hadamard_of_reals(weights) / (1 << self.bits) / self.reach
         factors[0] = 0.0
         return factors
@@ -154,7 +154,7 @@ class TableLaw:
 
 
 class EntryLaw(NamedTuple):
-    """What one report adds to n times the frequency of one entry of a table.
+    """The law of what one report adds to n times the frequency of one entry of a table.
 
     `held` is its variance if the sender's value is in this entry, and `free` if it is in another one, on average
     over the others (exact; with one bit, all others have the same). `least` and `elsewhere` are the smallest and
@@ -268,7 +268,7 @@ def mean_sign(base: NoisyInnerProduct) -> float:
 
 
 def places(view: View, common: Sequence[int]) -> Places:
-    """Where the characters of the common bits are in the table of a view, in the order of these bits."""
+    """The places of the characters of the common bits in the table of a view, in the order of these bits."""
     positions = [view.index(bit) for bit in common]
     low, high = positions[0], positions[-1]
     if high - low + 1 == len(positions):

@@ -101,7 +101,7 @@ class Wire:
         return _layout(self.size - _HEAD)
 
     def _astray(self, payloads: "Reports") -> "NDArray[np.bool_]":
-        """Which reports have unused bits set."""
+        """The reports that have unused bits set."""
         used = (self.report_bits - 1) % 8 + 1
         astray: NDArray[np.bool_] = payloads[:, -1].astype("u2") >= 1 << used
         return astray

@@ -1,4 +1,4 @@
-"""Where clients get their randomness. Otherwise a mechanism is a deterministic function of these bytes.
+"""The randomness of clients. Otherwise a mechanism is a deterministic function of these bytes.
 
 The byte-level rules below are part of the client format: golden vectors pin them down, and a client in another
 language follows them bit for bit. All integers are big-endian. Probabilities are integers over 2^64, rounded toward

@@ -51,7 +51,7 @@ class ViewReports(ABC):
 
     @abstractmethod
     def part(self, value: int, view: int) -> int:
-        """What a view shows of a value."""
+        """The part of a value that a view shows."""
 
     @property
     def report_bits(self) -> int:

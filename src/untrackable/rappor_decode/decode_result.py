@@ -39,7 +39,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unusual:
-    """What was unusual about the candidates and the data. Nothing was, if all fields have their defaults.
+    """Unusual things about the candidates and the data: none, if all fields have their defaults.
 
     `differing`: candidates whose bits in the map are not those that the published clients set. `repeated`:
     candidates that were listed again. `empty_cohorts`: cohorts without reports. `same_bits`: candidates that set

@@ -65,7 +65,7 @@ class Budget:
 
 
 Want = Literal["frequencies", "quantiles", "mean"]
-"""What is wanted of a question: the share of each answer, the share up to each number, or the mean of numbers."""
+"""The figure that is wanted: the share of each answer, the share up to each number, or the mean of numbers."""
 WANTS: tuple[Want, ...] = ("frequencies", "quantiles", "mean")
 
 

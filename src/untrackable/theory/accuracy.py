@@ -76,7 +76,7 @@ _MOST_STEPS, _CLOSE = 50, 1e-9
 _MANY = 1e10
 """The variance from which on a binomial density is rounded too much, and the normal one is as good."""
 _NEAR_WORST = np.linspace(-1, 1, 17)
-"""Where the widest interval is looked for, around the count of the largest variance."""
+"""The search for the widest interval: counts around the one of the largest variance."""
 _MOST_REPORTS = 10**14
 """More reports cannot be told apart in floating-point numbers."""
 _BETWEEN = 1.001
@@ -92,7 +92,7 @@ def count_interval(
     span: FloatArray | float,
     sampled: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Where the share f of a value lies if this many of n independent reports count for it.
+    """The interval of the share f of a value if this many of n independent reports count for it.
 
     A report counts with probability q = `elsewhere`, or with p = q + 1/span if its sender holds the value.
     Each end fails with probability at most β/2. Ends may lie outside [0, 1].
@@ -525,7 +525,7 @@ _LEAST, _MOST = 1e-6, 1e5
 A term may be said to vary more or to be larger than it is.
 """
 _FAR = -600.0
-"""Where the logarithm is less, Chernoff's bound takes over, as moments would be too small to be told from 0."""
+"""Below this logarithm, Chernoff's bound takes over, as moments would be too small to be told from 0."""
 
 
 def _log_poisson_tail(deviation: FloatArray, variance: FloatArray, part: FloatArray) -> FloatArray:

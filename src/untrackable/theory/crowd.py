@@ -171,7 +171,7 @@ _FINE_STEPS = 24
 _FARTHEST = 14
 """A round's gammas end after this many standard deviations."""
 _ENOUGH = 1e-18
-"""Where delta has fallen to this, no larger gamma is looked at."""
+"""The smallest delta: no larger gamma is looked at."""
 _BLOCK = 1024
 """More rounds than this that are alike are composed in blocks, and then the blocks with each other."""
 _LOUD = 6.0
@@ -419,7 +419,7 @@ def _split(trials: NDArray[np.int64], chance: float, most: int) -> tuple[FloatAr
 
 
 def _shares(size: int) -> FloatArray:
-    """Where ranges begin and end, as shares of the whole. Those in the middle, which are likely, are narrow."""
+    """The ends of ranges, as shares of the whole. Ranges in the middle, which are likely, are narrow."""
     edges: FloatArray = (1 + np.sinh(3 * np.linspace(-1, 1, size + 1)) / np.sinh(3.0)) / 2
     return edges
 
@@ -467,7 +467,7 @@ class _Others(NamedTuple):
 
 
 def counted_outcomes(classes: CrowdClasses, people: int) -> tuple[FloatArray, FloatArray]:
-    """What the weighted sum of counts says about one round: probabilities in world P, and losses (lower).
+    """The evidence of the weighted sum of counts of one round: probabilities in world P, and losses (lower).
 
     Both are rounded down, so delta of P from Q is never too large, alone or composed with other rounds.
     """

@@ -31,7 +31,7 @@ from untrackable.theory.factor import WORLDS, Ends, Factor, LossTable, RepeatedF
 from untrackable.theory.search import inverse_parabola
 
 Direction = Literal["forward", "backward", "both"]
-"""Which divergence is asked for: of P from Q, of Q from P, or the larger of the two."""
+"""The divergence of P from Q, of Q from P, or the larger of the two."""
 Certainty = Literal["exact", "upper"]
 """Whether a pair of worlds is the mechanism's own ("exact") or dominates it ("upper")."""
 GRID = 1 << 18
@@ -760,7 +760,7 @@ def _above_line(x: FloatArray, y: FloatArray, left: int, middle: int, right: int
 # (docs/errata.md).
 
 Variant = Literal["absolute", "signed"]
-"""Which loss τ is the largest of: |ln(one/two)|, or ln(two/one) and at least 0."""
+"""The loss that τ is the largest of: |ln(one/two)|, or ln(two/one) and at least 0."""
 
 
 class Trackability:

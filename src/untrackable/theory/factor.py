@@ -78,7 +78,7 @@ class Factor:
 
     @property
     def finite(self) -> NDArray[np.bool_]:
-        """Which outcomes both worlds can produce."""
+        """The outcomes that both worlds can produce."""
         return np.isfinite(self.loss)
 
     @property

@@ -126,7 +126,7 @@ def _crossing(here: _Point, there: _Point) -> float:
 
 
 def inverse_parabola(here: tuple[float, float], there: tuple[float, float], third: tuple[float, float]) -> float:
-    """Where the inverse parabola through three points passes 0, as a share of the way from `here` to `there`.
+    """The zero of the inverse parabola through three points, as a share of the way from `here` to `there`.
 
     If a parabola is not safe, this is one half (Chandrupatla 1997).
     """

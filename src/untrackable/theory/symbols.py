@@ -1,4 +1,4 @@
-"""What a client memoizes and reports through noise: one symbol out of g, or stored executions of a mechanism.
+"""Memoization of one symbol out of g, or of stored executions of a mechanism, which a client reports through noise.
 
 The kept symbol s is the true one, u, with probability a, and each other one with probability c = (1-a)/(g-1). A
 report is s with probability b and each other symbol with probability (1-b)/(g-1). Only the number n_s of reports of

@@ -232,7 +232,7 @@ def recognition_upper(
 
 
 def several_turns_lower(turns: int, *, overlapping: bool) -> int:
-    """What several turns of one person leak at least: the exponential of the maximal leakage.
+    """The least that several turns of one person leak: the exponential of the maximal leakage.
 
     2^c for c campaigns one after the other, if people keep one place for the length of a campaign: each excludes
     half of the people. 2^(c+1) - 2 for campaigns over the same rounds, if people change places once. There is no
