@@ -453,7 +453,7 @@ class ViewRows(NamedTuple):
     rows: NDArray[np.uint64]
 
 
-class LaidOutSums(Aggregator):
+class LayoutSums(Aggregator):
     """Sums of reports that are integers, or bytes, in the layout of a level and a report of a base."""
 
     def __init__(self, scope: Scope, layout: LevelLayout) -> None:
@@ -468,7 +468,7 @@ class LaidOutSums(Aggregator):
         return self._layout.rows(reports)
 
 
-class ViewAggregator(LaidOutSums):
+class ViewAggregator(LayoutSums):
     """For every view and every vector of its bits, the sum of the signs of the answers about it.
 
     `sums` has the entries of one view after those of another. The estimate of a table pools all views that show the
