@@ -26,8 +26,8 @@ from untrackable.auditing.attacks import link
 from untrackable.errors import UntrackableError
 from untrackable.kernels import counting, engine, gpu
 from untrackable.kernels.engine import running_on
+from untrackable.reports.files import write_reports
 from untrackable.reports.sums import estimate_files
-from untrackable.reports.writer import write_reports
 
 CANDIDATES, REPORTS, SAMPLE, PEOPLE = 100_000, 100_000_000, 1_000_000, 100_000
 OPERATIONS, POPCOUNTS = 64, 16

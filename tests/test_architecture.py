@@ -73,7 +73,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mechanisms": ("randomness", "*"),
     "theory": ("factor search", "convolution kept_*", "experiment", "*"),
     "estimation": ("intervals", "estimate", "aggregators", "*"),
-    "reports": ("files", "arrow csv strict_csv numpy writer", "reader", "*"),
+    "reports": ("files", "arrow csv numpy", "reader", "*"),
     "auditing": ("streams attacks attack_bounds", "audit recordings client_audit", "comparison file_audit"),
     "planning": ("goal_fields", "goals", "forecast", "plan", "*"),
     "client": ("folder policy", "state ledger sending", "client"),

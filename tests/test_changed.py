@@ -12,15 +12,15 @@ ROOT = Path(__file__).parent.parent
 @pytest.mark.parametrize(
     ("file", "test"),
     [
-        ("src/untrackable/reports/writer.py", "tests/reports/test_writer.py"),
+        ("src/untrackable/reports/reader.py", "tests/reports/test_reader.py"),
         ("src/untrackable/extras.py", "tests/test_extras.py"),
         ("src/untrackable/collector/app.py", "tests/collector/test_app.py"),
         ("src/untrackable/collector/openapi.json", "tests/collector/test_openapi.py"),
-        ("src/untrackable/reports/files.py", "tests/reports"),
+        ("src/untrackable/reports/arrow.py", "tests/reports"),
         ("src/untrackable/collector/store.py", "tests/collector/test_store.py"),
         ("src/untrackable/accounting/__init__.py", "tests/accounting"),
         ("tests/reports/samples.py", "tests/reports"),
-        ("tests/reports/test_writer.py", "tests/reports/test_writer.py"),
+        ("tests/reports/test_files.py", "tests/reports/test_files.py"),
         ("tests/estimation/test_that_was_deleted.py", "tests/estimation"),
         ("clients/browser/src/client.ts", "tests/browser"),
         ("clients/relay-worker/worker.mjs", "tests/relay_worker"),
@@ -42,7 +42,7 @@ def test_the_fast_ones_are_always_run_and_none_twice() -> None:
     assert all((ROOT / path).exists() for path in selected([]))
     nothing = [Path("src/untrackable/__main__.py"), Path("tests/conftest.py"), Path("LICENSE")]
     assert selected(nothing) == selected([])
-    within = [Path("tests/reports/samples.py"), Path("tests/reports/test_writer.py")]
+    within = [Path("tests/reports/samples.py"), Path("tests/reports/test_files.py")]
     assert selected(within) == selected(within[:1])
 
 

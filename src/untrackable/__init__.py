@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from untrackable.protocol.campaign import Campaign as Campaign
     from untrackable.protocol.campaign import Directory as Directory
     from untrackable.protocol.campaign import Guarantee as Guarantee
+    from untrackable.reports.files import write_reports as write_reports
     from untrackable.reports.reader import read_reports as read_reports
     from untrackable.reports.sums import estimate_files as estimate_files
-    from untrackable.reports.writer import write_reports as write_reports
     from untrackable.theory.turns import attendance as attendance
 
 __version__ = "0.2.0"
@@ -99,6 +99,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "plan": "planning.plan",
         "plan_together": "planning.together",
         "read_reports": "reports.reader",
-        "write_reports": "reports.writer",
+        "write_reports": "reports.files",
     },
 )

@@ -21,7 +21,7 @@ from untrackable.auditing.recordings import TwoWindows
 from untrackable.display.evidence import file_verdict
 from untrackable.errors import AuditError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.reports.strict_csv import TOO_LONG
+from untrackable.reports.csv import TOO_LONG
 
 RAPPOR = Rappor(bloom_bits=32, hashes=2, f=0.5, p=0.25, q=0.75)
 

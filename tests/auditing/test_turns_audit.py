@@ -6,7 +6,7 @@ import pytest
 
 from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
 from untrackable.auditing.audit import TurnsAudit, audit_turns
-from untrackable.collector.dashboard.campaign_audit import audit_campaign, shown_audit
+from untrackable.collector.dashboard.jobs import audit_campaign, shown_audit
 from untrackable.display.audit import lines, verdict
 from untrackable.display.campaign import attendance_words
 from untrackable.mechanisms import Present

@@ -14,8 +14,7 @@ from untrackable.mechanisms import interface
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.rappor_decode.files import CandidateMap
 from untrackable.reports.files import Header
-from untrackable.reports.sums import discover_files
-from untrackable.reports.sums_file import write_sums
+from untrackable.reports.sums import discover_files, write_sums
 
 WORDS = DiscoveredStrings(
     salt=bytes(16), alphabet="abcdefgh", longest=6, prefixes=[3, 6, 6], bucket_bits=12, unknown="omit"

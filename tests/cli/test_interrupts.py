@@ -41,7 +41,7 @@ for module in (
     "accounting.check collector.app discovery.discovery display.view "
     "paper.paper planning.together planning.plan rappor_decode.decode "
     "relay.app reports.csv reports.sums reports.arrow reports.simulation "
-    "reports.sums_file kernels.compiled cli.mechanism_argument"
+    "reports.sums kernels.compiled cli.mechanism_argument"
 ).split():
     importlib.import_module(f"untrackable.{module}")
 

@@ -12,8 +12,7 @@ import psycopg
 import pytest
 
 from tests.collector.servers import Collector, collecting
-from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed
-from untrackable.collector.dashboard.work_process import done
+from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, done
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Store
 

@@ -79,5 +79,5 @@ class Flood:
 
 def resident(pid: int) -> float:
     """The resident memory of a process, in MB."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1000 if found else 0.0
+    match = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(match[1]) / 1000 if match else 0.0

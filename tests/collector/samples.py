@@ -45,14 +45,14 @@ def campaign(
 
 def answers(mechanism: Mechanism, values: Iterable[Any], *, round: int = 1, seed: int = 1) -> list[int]:
     """Reports of people who hold these values, at one round."""
-    found: list[int] = []
+    result: list[int] = []
     for batch in mechanism.simulate(np.array(list(values)), rounds=[round], seed=seed):
         column = batch.reports[:, 0]
         if column.ndim == 2:
-            found += [int.from_bytes(row.tobytes(), "little") for row in column]
+            result += [int.from_bytes(row.tobytes(), "little") for row in column]
         else:
-            found += column.tolist()
-    return found
+            result += column.tolist()
+    return result
 
 
 def sealed(asked: Campaign, reports: Iterable[int], *, round: int = 1) -> list[bytes]:

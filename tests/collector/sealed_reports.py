@@ -49,11 +49,11 @@ def sealed_reports(config: KeyConfig, asked: Campaign | str, body: bytes, **chan
 def opened_answer(sealed: SealedRequest, answer: bytes) -> tuple[int, str | None]:
     """The status of a sealed answer, and the slug of its problem if it has one. It always has one length."""
     assert len(answer) == SEALED_ANSWER_LENGTH
-    found = BinaryResponse.from_bytes(sealed.open_answer(answer))
-    if found.status == 204:
+    response = BinaryResponse.from_bytes(sealed.open_answer(answer))
+    if response.status == 204:
         return 204, None
-    assert dict(found.fields)[b"content-type"] == b"application/problem+json"
-    return found.status, strict_json.parse(found.content)["type"].removeprefix("urn:untrackable:problem:")
+    assert dict(response.fields)[b"content-type"] == b"application/problem+json"
+    return response.status, strict_json.parse(response.content)["type"].removeprefix("urn:untrackable:problem:")
 
 
 @dataclass

@@ -28,11 +28,11 @@ from untrackable.protocol.campaign import Guarantee
 
 def problem(response: object) -> tuple[int, str]:
     """Status and problem type, both as documented."""
-    found = response.json()  # type: ignore[attr-defined]
+    content = response.json()  # type: ignore[attr-defined]
     assert response.headers["content-type"] == "application/problem+json"  # type: ignore[attr-defined]
-    assert set(found) == {"type", "title", "status", "detail"}
-    kind = next(kind for kind in Problem if kind.uri == found["type"])
-    assert (found["title"], found["status"]) == (kind.title, kind.status)
+    assert set(content) == {"type", "title", "status", "detail"}
+    kind = next(kind for kind in Problem if kind.uri == content["type"])
+    assert (content["title"], content["status"]) == (kind.title, kind.status)
     assert response.status_code == kind.status  # type: ignore[attr-defined]
     return kind.status, kind.slug
 
@@ -48,14 +48,14 @@ def test_reports_are_counted_and_estimated(collector: Collector) -> None:
     assert collector.close(asked).json() == {"round": 1, "state": "closed"}
     expected = DECK.aggregator().add(sent)
     assert collector.store.sums(Round(asked.id, 1)) == expected.to_bytes()
-    found = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate", params={"top": 3}).json()
-    assert found["reports"] == 3000
+    estimate = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate", params={"top": 3}).json()
+    assert estimate["reports"] == 3000
     best = [r for r in expected.estimate().top(16) if r.value < 12]
     ranked = [r for r in best if r.unclamped >= sorted(each.unclamped for each in best)[-3]]
-    assert [(row["value"], row["label"], row["frequency"]) for row in found["values"]] == [
+    assert [(row["value"], row["label"], row["frequency"]) for row in estimate["values"]] == [
         (r.value, f"page {r.value}", r.frequency) for r in ranked
     ]
-    assert collector.http.get(f"/campaigns/{asked.id}/estimate", params={"top": 3}).json() == found
+    assert collector.http.get(f"/campaigns/{asked.id}/estimate", params={"top": 3}).json() == estimate
 
 
 def test_a_retry_counts_once(collector: Collector) -> None:
@@ -132,9 +132,9 @@ def test_overdue_rounds_are_closed_by_themselves(store: Store) -> None:
         collector.clock.now += 1
         assert service.close_overdue() == 1
         assert service.close_overdue() == 0
-        found = collector.http.get(f"/campaigns/{asked.id}/rounds").json()
-    assert found["now"] == 2
-    assert [(r["round"], r["state"], r["reports"]) for r in found["rounds"]] == [(1, "closed", 30)]
+        listing = collector.http.get(f"/campaigns/{asked.id}/rounds").json()
+    assert listing["now"] == 2
+    assert [(r["round"], r["state"], r["reports"]) for r in listing["rounds"]] == [(1, "closed", 30)]
 
 
 def test_while_a_round_is_open_nobody_learns_whether_a_report_came(collector: Collector) -> None:
@@ -145,8 +145,8 @@ def test_while_a_round_is_open_nobody_learns_whether_a_report_came(collector: Co
     addresses += [f"{one}/estimate", f"{one}/estimate?rounds=1", f"{one}/rounds/1/estimate"]
 
     def told() -> list[tuple[int, bytes]]:
-        found = [collector.http.get(address, headers=collector.keys["admin"]) for address in addresses]
-        return [(each.status_code, each.content) for each in found]
+        row = [collector.http.get(address, headers=collector.keys["admin"]) for address in addresses]
+        return [(each.status_code, each.content) for each in row]
 
     before = told()
     for people in (1, 29):
@@ -155,8 +155,8 @@ def test_while_a_round_is_open_nobody_learns_whether_a_report_came(collector: Co
     refused = collector.http.get(f"{one}/rounds/1/estimate")
     assert problem(refused) == (409, "round-not-closed")
     collector.close(asked)
-    (found,) = collector.http.get(f"{one}/rounds").json()["rounds"]
-    assert found == {
+    (row,) = collector.http.get(f"{one}/rounds").json()["rounds"]
+    assert row == {
         "round": 1, "state": "closed", "begins": BEGIN, "ends": BEGIN + HOUR, "reports": 30, "withheld": False,
         "missing": None,
     }  # fmt: skip
@@ -186,10 +186,10 @@ def test_rounds_are_pooled_and_few_reports_left_out(collector: Collector) -> Non
     collector.send(asked, b"".join(bodies(asked, 5, round=3)))
     for round in (1, 2, 3):
         collector.close(asked, round)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
-    assert found["rounds"] == [1, 2]
+    estimate = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    assert estimate["rounds"] == [1, 2]
     expected = DECK.aggregator().add(sent[1]).add(sent[2]).estimate()
-    for row in found["values"]:
+    for row in estimate["values"]:
         assert row["unclamped"] == pytest.approx(expected.frequencies[row["value"]], abs=1e-12)
     assert collector.http.get(f"/campaigns/{asked.id}/estimate?rounds=2").json()["reports"] == 300
     assert problem(collector.http.get(f"/campaigns/{asked.id}/estimate?rounds=1-3")) == (409, "withheld")
@@ -234,8 +234,8 @@ def test_to_strangers_an_unpublished_campaign_looks_as_if_it_did_not_exist(colle
     wrong: tuple[dict[str, str], ...] = ({}, {"authorization": "Bearer nonsense"}, {"authorization": "Basic YTpi"})
 
     def told(headers: dict[str, str], id: str) -> list[tuple[int, str, dict[str, str]]]:
-        found = [collector.http.get(each.replace("ID", id), headers=headers) for each in addresses]
-        return [(each.status_code, each.text.replace(id, "ID"), dict(each.headers)) for each in found]
+        responses = [collector.http.get(each.replace("ID", id), headers=headers) for each in addresses]
+        return [(each.status_code, each.text.replace(id, "ID"), dict(each.headers)) for each in responses]
 
     for headers in wrong:
         answered = told(headers, asked.id)
@@ -510,3 +510,41 @@ def test_a_bit_of_another_mechanism(collector: Collector) -> None:
     assert problem(collector.send(asked, sealed(asked, [0])[0][:-1] + b"\2"))[1] == "malformed-reports"
     collector.close(asked)
     assert collector.store.sums(Round(asked.id, 1)) == bitwise.aggregator().add(sent).to_bytes()
+
+
+def test_pages_of_other_origins_have_only_what_a_client_needs(collector: Collector) -> None:
+    asked = collector.create(campaign())
+    collector.send(asked, b"".join(bodies(asked, 30)))
+    collector.close(asked)
+    one, origin = f"/campaigns/{asked.id}", {"origin": "https://app.example"}
+    for path in (one, f"{one}/guarantee", f"{one}/rounds", f"{one}/rounds/1/estimate", f"{one}/estimate"):
+        response = collector.http.get(path, headers=origin)
+        assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, "*"), path
+    for path in ("/", "/campaigns", "/metrics", "/healthz", "/openapi.json"):
+        response = collector.http.get(path, headers={**origin, **collector.keys["admin"]})
+        assert response.status_code == 200
+        assert not [name for name in response.headers if name.startswith("access-control-")], path
+    managing = [("POST", "/campaigns"), ("PUT", f"{one}/published"), ("DELETE", f"{one}/published")]
+    for method, path in (*managing, ("POST", f"{one}/rounds/1/close"), ("GET", "/metrics")):
+        asking = {**origin, "access-control-request-method": method}
+        response = collector.http.options(path, headers=asking)
+        assert problem(response) == (405, "method-not-allowed")
+        done = collector.http.request(method, path, headers={**origin, **collector.keys["admin"]})
+        for each in (response, done):
+            assert not [name for name in each.headers if name.startswith("access-control-")], path
+    asking = {**origin, "access-control-request-method": "GET", "access-control-request-headers": "authorization"}
+    assert collector.http.options(f"{one}/estimate", headers=asking).status_code == 400
+
+
+def test_browsers_guess_no_media_type(collector: Collector) -> None:
+    asked = collector.create(campaign())
+    one, origin = f"/campaigns/{asked.id}", {"origin": "https://app.example"}
+    asking = {**origin, "access-control-request-method": "POST"}
+    answers = [
+        collector.http.get(path) for path in ("/", "/campaigns", "/metrics", one, "/nothing", f"{one}/rounds")
+    ]
+    answers += [collector.send(asked, body) for body in (bodies(asked, 1)[0], b"x")]
+    answers += [collector.http.options(f"{one}/reports", headers=asking), collector.http.delete("/campaigns")]
+    answers += [collector.http.post(f"{one}/reports", content=b"x", headers={**origin, **OCTETS})]
+    for result in answers:
+        assert result.headers.get_list("x-content-type-options") == ["nosniff"], result.request.url

@@ -49,12 +49,12 @@ def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> 
         digest = re.fullmatch(r"[a-z]+-([0-9a-f]{16})\.js", name)
         assert digest
         assert hashlib.sha256(content).hexdigest().startswith(digest[1])
-        found = collector.http.get(f"/client/{name}")
-        assert found.content == content
-        assert found.headers["content-type"].startswith("text/javascript")
-        assert "immutable" in found.headers["cache-control"]
-        assert found.headers["access-control-allow-origin"] == "*"
-        assert found.headers["x-content-type-options"] == "nosniff"
+        response = collector.http.get(f"/client/{name}")
+        assert response.content == content
+        assert response.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in response.headers["cache-control"]
+        assert response.headers["access-control-allow-origin"] == "*"
+        assert response.headers["x-content-type-options"] == "nosniff"
     for name in ("untrackable.js", "nothing", "..%2Fapp.py"):
         assert problem(collector.http.get(f"/client/{name}")) == (404, "not-found")
 

@@ -235,9 +235,9 @@ def test_reports_that_wait_for_each_other_are_all_stored(running: tuple[str, str
         assert answer(plain).count(b"HTTP/1.1 204 ") == 400
     store = open_store(url)
     asked = store.campaigns()[0].id
-    found = set(stored(store))
-    assert store.count(Round(asked, 1)) == len(found)
-    assert {part for body in many for part in split(body)} <= found
+    reports = set(stored(store))
+    assert store.count(Round(asked, 1)) == len(reports)
+    assert {part for body in many for part in split(body)} <= reports
     store.close()
 
 

@@ -64,11 +64,13 @@ def test_hashed_strings_with_all_buckets(collector: Collector) -> None:
     values = encoding.encode_many([WORDS[i % 3] for i in range(600)])
     sent = answers(deck, values)
     asked = collected(collector, deck, {1: sent}, encoding)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": WORDS, "beta": 0.3}).json()
+    estimate = collector.http.get(
+        f"/campaigns/{asked.id}/estimate", params={"candidate": WORDS, "beta": 0.3}
+    ).json()
     expected = encoding.candidates(deck.aggregator().add(sent).estimate(0.3 / 3), WORDS)
-    told = {row["label"]: row["unclamped"] for row in found["values"]}
+    told = {row["label"]: row["unclamped"] for row in estimate["values"]}
     assert told == dict(zip(WORDS, expected.frequencies.tolist(), strict=True))
-    assert found["beta"] == pytest.approx(0.3)
+    assert estimate["beta"] == pytest.approx(0.3)
     buckets = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"top": 3}).json()["values"]
     assert {row["label"] for row in buckets} == {encoding.label(encoding.encode(word)) for word in WORDS[:3]}
 
@@ -79,28 +81,28 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     deck = Deck(bits=4, slots=30, eps_report=3.0)
     sent = answers(deck, encoding.encode_many([70, 300, 300, 900, 4000] * 120))
     asked = collected(collector, deck, {1: sent}, encoding)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    result = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     estimate = Question(deck, encoding).estimate(deck.aggregator().add(sent), 0.05)
     summary = number_summary(encoding, estimate)
     assert summary is not None
-    assert found["numbers"] == summary.to_json()
-    assert found["numbers"]["quantiles"][0]["lower"] <= 300 <= found["numbers"]["quantiles"][0]["upper"]
+    assert result["numbers"] == summary.to_json()
+    assert result["numbers"]["quantiles"][0]["lower"] <= 300 <= result["numbers"]["quantiles"][0]["upper"]
     schemas = collector.http.get("/openapi.json").json()["components"]["schemas"]
     declared = {**schemas["Estimate"], "components": {"schemas": schemas}}
-    jsonschema.validate(found, declared)
+    jsonschema.validate(result, declared)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**found, "numbers": {**found["numbers"], "mode": 1}}, declared)
+        jsonschema.validate({**result, "numbers": {**result["numbers"], "mode": 1}}, declared)
 
 
 def test_where_only_the_mean_is_told_no_value_has_a_share(collector: Collector) -> None:
     deck = Dealt(OneBitMean(values=101, eps=3.0), 30)
     sent = clients(deck, [20, 30, 40] * 20)
     asked = collected(collector, deck, {1: sent}, IntegerRange(low=0, high=100))
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    result = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     estimate = Question(deck, asked.encoding).estimate(deck.aggregator().add(sent), 0.05)
-    assert found["reports"] == 60
-    assert found["values"] == []
-    assert found["numbers"]["mean"]["value"] == pytest.approx(estimate.mean().value)
+    assert result["reports"] == 60
+    assert result["values"] == []
+    assert result["numbers"]["mean"]["value"] == pytest.approx(estimate.mean().value)
     assert collector.http.get(f"/view/{asked.id}").status_code == 200
 
 
@@ -112,12 +114,12 @@ def test_wide_values_for_candidates_only(collector: Collector) -> None:
     asked = collected(collector, deck, {1: sent}, encoding)
     path = f"/campaigns/{asked.id}/rounds/1/estimate"
     assert problem(collector.http.get(path)) == (422, "candidates-needed")
-    found = collector.http.get(path, params={"candidate": WORDS}).json()
+    content = collector.http.get(path, params={"candidate": WORDS}).json()
     values = [encoding.encode(word) for word in WORDS]
     sums: Any = deck.aggregator().add(sent)
     alone = sums.estimate(0.05 / 3, candidates=values)
     expected = encoding.candidates(alone, WORDS, of=values)
-    told = {row["label"]: row["unclamped"] for row in found["values"]}
+    told = {row["label"]: row["unclamped"] for row in content["values"]}
     assert told == dict(zip(WORDS, expected.frequencies.tolist(), strict=True))
     assert problem(collector.http.get(path, params={"candidate": ["red", "red"]})) == (400, "malformed-request")
     assert problem(collector.http.get(path, params={"candidate": "x" * 21})) == (400, "malformed-request")
@@ -131,11 +133,11 @@ def test_rappor_and_the_names_of_a_list(collector: Collector) -> None:
     rappor = Rappor(bloom_bits=32, hashes=2, f=0.2, p=0.2, q=0.8)
     sent = clients(rappor, [i % 4 for i in range(300)])
     asked = collected(collector, rappor, {1: sent})
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    estimate = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     expected = rappor.aggregator().add(sent).estimate(candidates=list(range(12)))
-    told = {row["value"]: row["unclamped"] for row in found["values"]}
+    told = {row["value"]: row["unclamped"] for row in estimate["values"]}
     assert told == pytest.approx(dict(enumerate(expected.frequencies.tolist())))
-    assert {row["label"] for row in found["values"]} == set(NAMES)
+    assert {row["label"] for row in estimate["values"]} == set(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -152,16 +154,16 @@ def test_rounds_whose_sums_do_not_add_up_are_pooled_as_the_library_does(
 ) -> None:
     sent = {round: answers(mechanism, np.arange(400) % 12, round=round, seed=round) for round in (1, 2, 3)}
     asked = collected(collector, mechanism, sent)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    estimate = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     alone = {round: mechanism.aggregator(round).add(given).estimate() for round, given in sent.items()}
     expected = Rounds(mechanism, alone).pooled()
-    for row in found["values"]:
+    for row in estimate["values"]:
         assert row["unclamped"] == pytest.approx(expected.frequencies[row["value"]])
         share = expected.shares()[row["value"]]
         assert row["tells"] == (not np.isnan(share))
         assert row["frequency"] == (pytest.approx(share) if row["tells"] else None)
         assert row["standard_error"] == pytest.approx(expected.standard_error[row["value"]])
-    assert found["reports"] == 1200
+    assert estimate["reports"] == 1200
 
 
 def test_estimates_that_cannot_be_pooled_are_refused_with_the_reason(collector: Collector) -> None:
@@ -177,8 +179,8 @@ def test_values_that_the_encoding_does_not_have_are_left_out(collector: Collecto
     deck = Deck(bits=4, slots=30, eps_report=3.0)
     sent = answers(deck, [15] * 300)  # a dishonest crowd
     asked = collected(collector, deck, {1: sent}, Categories(names=WORDS))
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate?top=1000").json()
-    assert sorted(row["label"] for row in found["values"]) == sorted(WORDS)
+    estimate = collector.http.get(f"/campaigns/{asked.id}/estimate?top=1000").json()
+    assert sorted(row["label"] for row in estimate["values"]) == sorted(WORDS)
 
 
 def test_strings_that_nobody_listed_are_discovered(collector: Collector) -> None:
@@ -187,13 +189,13 @@ def test_strings_that_nobody_listed_are_discovered(collector: Collector) -> None
     values = encoding.encode_many(["cafe"] * 2400 + ["bead"] * 1600)
     sent = {round: answers(mechanism, values, round=round, seed=round) for round in (1, 2)}
     asked = collected(collector, mechanism, sent, encoding)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
+    estimate = collector.http.get(f"/campaigns/{asked.id}/estimate").json()
     expected = discover(encoding, mechanism.aggregator().add(sent[1]).add(sent[2]), alpha=0.05, leads=0)
-    assert [(row["label"], row["frequency"]) for row in found["values"]] == [
+    assert [(row["label"], row["frequency"]) for row in estimate["values"]] == [
         (each.string, each.share) for each in expected.strings
     ]
-    assert [row["label"] for row in found["values"]] == ["cafe", "bead"]
-    assert found["reports"] == 8000
+    assert [row["label"] for row in estimate["values"]] == ["cafe", "bead"]
+    assert estimate["reports"] == 8000
     refused = collector.http.get(f"/campaigns/{asked.id}/estimate", params={"candidate": "cafe"})
     assert problem(refused) == (400, "malformed-request")
     assert "cafe" in collector.http.get(f"/view/{asked.id}").text
@@ -207,8 +209,8 @@ def test_a_discovered_string_stands_out_if_its_interval_excludes_zero(
     mechanism = Dealt(encoding.local(5.0), 30)
     asked = collected(collector, mechanism, {1: answers(mechanism, encoding.encode_many(["cafe"] * 50))}, encoding)
     strings = (FoundString("cafe", 0.6, 0.1, 0.2, 0.9, 1e-9), FoundString("bead", 0.3, 0.1, 0.0, 0.7, 1e-3))
-    found = Discovered(strings, (), n=50, alpha=0.05, passes=1, tried=2, findable=None, longest=4)
-    monkeypatch.setattr(discovery, "discover", lambda *_, **__: found)
+    result = Discovered(strings, (), n=50, alpha=0.05, passes=1, tried=2, findable=None, longest=4)
+    monkeypatch.setattr(discovery, "discover", lambda *_, **__: result)
     rows = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
     assert [(row["label"], row["lower"], row["stands_out"]) for row in rows] == [
         ("cafe", 0.2, True),

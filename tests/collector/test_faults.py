@@ -54,12 +54,12 @@ def stored(store: Store) -> list[bytes]:
 
 def check(store: Store, asked: Campaign, sent: Sent) -> None:
     """Everything acknowledged is there exactly once, nothing that was not sent is, and sums equal a recount."""
-    found = stored(store)
-    assert len(found) == len(set(found)) == store.count(Round(asked.id, 1))
-    assert sent.acknowledged <= set(found)
-    assert set(found) <= sent.everything
+    reports = stored(store)
+    assert len(reports) == len(set(reports)) == store.count(Round(asked.id, 1))
+    assert sent.acknowledged <= set(reports)
+    assert set(reports) <= sent.everything
     close_round(store, asked, 1)
-    recount = DECK.aggregator().add([report[-1] for report in found])
+    recount = DECK.aggregator().add([report[-1] for report in reports])
     assert store.sums(Round(asked.id, 1)) == recount.to_bytes()
 
 
@@ -107,10 +107,10 @@ def test_killed_at_every_statement_of_closing(tmp_path: Path) -> None:
         shutil.copy(tmp_path / "filled.db", path)
         killed, _ = killed_before(kill, path, work)
         store = open_store(f"sqlite:///{path}")
-        found = store.round(Round(asked.id, 1))
-        assert found is not None
-        states.append(found.state)
-        if found.state != "closed":
+        record = store.round(Round(asked.id, 1))
+        assert record is not None
+        states.append(record.state)
+        if record.state != "closed":
             assert store.count(Round(asked.id, 1)) == 5_000
             assert sum_reports(store, asked, 1).to_bytes() == expected
         assert close_round(store, asked, 1).reports == 5_000

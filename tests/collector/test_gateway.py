@@ -27,10 +27,12 @@ from tests.collector.sealed_reports import (
 )
 from tests.collector.servers import SETTINGS, Collector, collecting
 from untrackable.collector.api import check_gateway_keys
+from untrackable.collector.gateway import WatchedKeys
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Rows
 from untrackable.collector.uploads import Answer, ReportUpload, SmallPost
+from untrackable.errors import GatewayKeysError
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
 from untrackable.oblivious.sealing import SealedRequest, seal_request
@@ -262,8 +264,8 @@ def test_a_campaign_with_keys_that_do_not_fit_is_refused(tmp_path: Path, monkeyp
 
     def declared(*configs: KeyConfig) -> None:
         listed = [SimpleNamespace(config=config.to_bytes()) for config in configs]
-        found = SimpleNamespace(gateway=SimpleNamespace(keys=listed))
-        monkeypatch.setattr(Campaign, "from_bytes", lambda document: found)
+        result = SimpleNamespace(gateway=SimpleNamespace(keys=listed))
+        monkeypatch.setattr(Campaign, "from_bytes", lambda document: result)
 
     def refused(file: Path | None) -> str:
         with pytest.raises(Refused) as caught:
@@ -290,3 +292,36 @@ def test_no_key_is_read_that_others_could_read(tmp_path: Path) -> None:
     ):
         pass
     opened.close()
+
+
+def test_the_file_is_looked_at_once_a_second(tmp_path: Path) -> None:
+    path, keys = new_keys(tmp_path)
+    now = [100.0]
+    watched = WatchedKeys(path, clock=lambda: now[0])
+    first = watched.current()
+    assert set(first.opening) == {0, 1, 2}
+    write_keys(path, keys.without({0}))
+    now[0] += 0.9
+    assert watched.current() is first
+    now[0] += 0.1
+    assert set(watched.current().opening) == {1, 2}
+    unchanged = watched.current()
+    now[0] += 5.0
+    assert watched.current() is unchanged
+
+
+def test_keys_must_be_there_at_first(tmp_path: Path) -> None:
+    with pytest.raises(GatewayKeysError, match="No such file"):
+        WatchedKeys(tmp_path / "none")
+
+
+def test_a_file_that_comes_back_is_read(tmp_path: Path) -> None:
+    path, keys = new_keys(tmp_path)
+    now = [0.0]
+    watched = WatchedKeys(path, clock=lambda: now[0])
+    path.unlink()
+    now[0] += 1.0
+    assert set(watched.current().opening) == {0, 1, 2}
+    write_keys(path, keys.without({1}))
+    now[0] += 1.0
+    assert set(watched.current().opening) == {0, 2}

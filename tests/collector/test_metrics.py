@@ -21,8 +21,8 @@ LATER = BEGIN + HOUR + SETTINGS.grace
 
 
 def value(text: str, name: str) -> float:
-    (found,) = re.findall(rf"^untrackable_{name} (\S+)$", text, re.M)
-    return float(found)
+    (matches,) = re.findall(rf"^untrackable_{name} (\S+)$", text, re.M)
+    return float(matches)
 
 
 def test_rounds_are_overdue_from_the_end_of_their_grace_until_they_are_closed(store: Store) -> None:

@@ -83,8 +83,8 @@ def test_no_request_makes_it_fail(api: Any, running: dict[str, Any], mode: Gener
     """
     cases = []
     with requests.Session() as session:
-        for found in api.get_all_operations():
-            sent = fuzzed(found.ok(), mode, session)
+        for result in api.get_all_operations():
+            sent = fuzzed(result.ok(), mode, session)
             assert sent or mode is GenerationMode.NEGATIVE  # some addresses take nothing that could be wrong
             cases += sent
         of_a_campaign = [case for case in cases if "campaign" in case.path_parameters]
@@ -121,8 +121,8 @@ def send(case: Any, session: requests.Session) -> None:
 
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Method, path and what the document says about it."""
-    for path, found in document(Settings())["paths"].items():
-        for method, operation in found.items():
+    for path, result in document(Settings())["paths"].items():
+        for method, operation in result.items():
             if method != "parameters":
                 yield method, path, operation
 
@@ -160,7 +160,7 @@ def test_problems_are_those_of_the_code() -> None:
 
 def test_limits_are_those_of_the_code() -> None:
     described = document(Settings(largest_body=12345))
-    parameters = {name: found["schema"] for name, found in described["components"]["parameters"].items()}
+    parameters = {name: result["schema"] for name, result in described["components"]["parameters"].items()}
     assert parameters["Round"] == {"type": "integer", "minimum": 1, "maximum": LAST_ROUND}
     assert parameters["Top"] == {"type": "integer", "minimum": 1, "maximum": MOST_TOP, "default": DEFAULT_TOP}
     assert parameters["Candidate"]["maxItems"] == MOST_CANDIDATES
@@ -180,9 +180,9 @@ def test_version_and_references() -> None:
     used = set(re.findall(r'"#/components/([^"]+)"', json.dumps(described)))
     there = {
         f"{kind}/{name}"
-        for kind, found in described["components"].items()
+        for kind, result in described["components"].items()
         if kind != "securitySchemes"
-        for name in found
+        for name in result
     }
     assert used == there
 

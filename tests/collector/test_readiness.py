@@ -86,12 +86,12 @@ def test_many_readers_of_pages_do_not_make_it_look_ill(collector: Collector) -> 
     try:
         with ThreadPoolExecutor(1) as asking:
             for address, expected in (("/healthz", "ok"), ("/ready", "ready")):
-                found = asking.submit(status, collector, address)
-                wait([found], timeout=30)
-                answered = found.done()
+                result = asking.submit(status, collector, address)
+                wait([result], timeout=30)
+                answered = result.done()
                 if not answered:
                     free.set()
                 assert answered, address
-                assert found.result() == (200, expected)
+                assert result.result() == (200, expected)
     finally:
         free.set()

@@ -18,8 +18,8 @@ KEEPING = Settings(minimum_reports=10, sweep=3600.0, keep_sums=2.0)
 
 @pytest.fixture
 def collector(store: Store) -> Iterator[Collector]:
-    with collecting(store, KEEPING) as found:
-        yield found
+    with collecting(store, KEEPING) as result:
+        yield result
 
 
 @pytest.mark.parametrize("kind", KINDS)

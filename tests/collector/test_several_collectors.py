@@ -71,7 +71,7 @@ def test_exports_of_several_stores_are_added_up(tmp_path: Path) -> None:
         assert export_round(store, asked.id, 1, file).reports == len(part)
         store.close()
         files.append(file)
-    found = estimate_files(files).best
+    answer = estimate_files(files).best
     expected = asked.mechanism.aggregator(1).add(reports).estimate()
-    assert found.n == PEOPLE
-    assert found.frequencies.tolist() == expected.frequencies[: asked.encoding.values].tolist()
+    assert answer.n == PEOPLE
+    assert answer.frequencies.tolist() == expected.frequencies[: asked.encoding.values].tolist()

@@ -101,13 +101,13 @@ def requests(draw: st.DrawFn) -> bytes:
 @given(requests())
 @example(POST)
 def test_the_general_parser_finds_the_same(data: bytes) -> None:
-    found = read_small_post(data)
-    if found is None:
+    reports = read_small_post(data)
+    if reports is None:
         return
     parsed = Parsed(data)
     assert parsed.complete == 1
     assert (parsed.method, parsed.version, parsed.keep_alive, parsed.upgrade) == (b"POST", "1.1", True, False)
-    assert found == SmallPost(parsed.url.decode(), dict(parsed.headers)[b"content-type"], parsed.body)
+    assert reports == SmallPost(parsed.url.decode(), dict(parsed.headers)[b"content-type"], parsed.body)
     names = [name for name, _ in parsed.headers]
     assert names.count(b"content-type") == names.count(b"content-length") == 1
     assert not {b"transfer-encoding", b"origin", b"expect", b"connection", b"upgrade", b"content-encoding"} & {

@@ -78,10 +78,10 @@ async def connected(monkeypatch: pytest.MonkeyPatch, **options: Any) -> AsyncIte
     server = await asyncio.get_running_loop().create_server(
         lambda: LimitedProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
     )
-    found = Connection(state, *await asyncio.open_connection(*server.sockets[0].getsockname()))
-    monkeypatch.setattr(LimitedProtocol, "upload", found.upload)
-    yield found
-    found.writer.close()
+    connection = Connection(state, *await asyncio.open_connection(*server.sockets[0].getsockname()))
+    monkeypatch.setattr(LimitedProtocol, "upload", connection.upload)
+    yield connection
+    connection.writer.close()
     server.close()
     await asyncio.sleep(0.05)
     assert state.tasks == set()

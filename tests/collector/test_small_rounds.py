@@ -102,8 +102,8 @@ def test_strangers_learn_nothing_of_the_size_of_a_withheld_round(
             filled(stranger.store, asked, round1=reports)
             close_round(stranger.store, asked, 1)
             for when in ("while it goes on", "when it is over"):
-                found = [stranger.get(address) for address in addresses]
-                seen.append({(when, each.url): (each.status_code, each.text, each.headers) for each in found})
+                responses = [stranger.get(address) for address in addresses]
+                seen.append({(when, each.url): (each.status_code, each.text, each.headers) for each in responses})
                 stranger.clock.now += HOUR
     for few, many in zip(seen[:2], seen[2:], strict=True):
         assert [where for where, told in few.items() if told != many[where]] == []
@@ -111,8 +111,8 @@ def test_strangers_learn_nothing_of_the_size_of_a_withheld_round(
 
 @pytest.fixture
 def visitor(tmp_path: Path) -> Iterator[Visitor]:
-    with visiting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
-        yield found
+    with visiting(open_store(f"sqlite:///{tmp_path}/x.db")) as result:
+        yield result
 
 
 def test_the_page_says_to_those_who_signed_in_how_many_more_it_would_have_taken(visitor: Visitor) -> None:

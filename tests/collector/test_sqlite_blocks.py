@@ -46,9 +46,9 @@ def tables(store: SqliteStore) -> dict[str, int]:
     connection = store._connect()
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     chosen = [name for (name,) in names if name.startswith(("reports_", "stopped_", "blocks_"))]
-    found = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in chosen}  # noqa: S608
+    counts = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in chosen}  # noqa: S608
     connection.close()
-    return found
+    return counts
 
 
 def fill(store: SqliteStore, groups: int = 40, round: Round = ROUND) -> Rows:
@@ -61,9 +61,9 @@ def fill(store: SqliteStore, groups: int = 40, round: Round = ROUND) -> Rows:
 
 def test_reports_move_into_blocks_and_all_are_there(store: SqliteStore) -> None:
     given = fill(store)
-    found = tables(store)
-    assert found["reports_1"] <= 125
-    assert found["blocks_1"] > 20
+    counts = tables(store)
+    assert counts["reports_1"] <= 125
+    assert counts["blocks_1"] > 20
     assert store.count(ROUND) == 1000
     ordered = b"".join(row[16:].tobytes() for row in by_nonce(given))
     assert b"".join(store.reports(ROUND, ordered=True)) == ordered
@@ -87,12 +87,12 @@ def test_blocks_are_sorted_and_have_no_row_number(store: SqliteStore) -> None:
     connection = store._connect()
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
         connection.execute("SELECT rowid FROM blocks_1")
-    found = connection.execute("SELECT * FROM blocks_1 ORDER BY additions, first").fetchall()
-    firsts = [first for additions, first, _, _ in found if not additions]
+    result = connection.execute("SELECT * FROM blocks_1 ORDER BY additions, first").fetchall()
+    firsts = [first for additions, first, _, _ in result if not additions]
     assert firsts[0] == b""
-    assert 0 < len(firsts) < len(found)
+    assert 0 < len(firsts) < len(result)
     ends = dict(zip(firsts, [*firsts[1:], b"\xff" * 17], strict=True))
-    for additions, first, size, data in found:
+    for additions, first, size, data in result:
         end = ends[first]
         nonces = [data[i : i + 16] for i in range(0, len(data), size)]
         assert nonces == sorted(set(nonces))
@@ -242,8 +242,8 @@ def test_killed_at_every_statement_of_adding_and_closing_a_large_round(tmp_path:
         path.write_bytes((tmp_path / "filled.db").read_bytes())
         killed, acknowledged = killed_before(kill, path, work)
         store = SqliteStore.open(path)
-        found = close_round(store, ASKED, 1)
-        assert found.reports in ((355,) if acknowledged else (300, 355))
+        result = close_round(store, ASKED, 1)
+        assert result.reports in ((355,) if acknowledged else (300, 355))
         store.tidy()
         assert tables(store) == {}
         store.close()

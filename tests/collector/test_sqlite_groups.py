@@ -31,9 +31,9 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 def changed(given: Rows) -> Rows:
     """Other reports with the same nonces."""
-    found = given.copy()
-    found[:, 16:] ^= 1
-    return found
+    result = given.copy()
+    result[:, 16:] ^= 1
+    return result
 
 
 def test_a_group_is_one_row_and_all_of_its_reports_are_there(store: SqliteStore) -> None:
@@ -62,12 +62,12 @@ def test_a_group_shows_its_reports_in_the_order_of_nonces_under_a_random_name(st
     store.add({ROUND: given})
     store.add({ROUND: by_nonce(rows(20, 2))})
     connection = store._connect()
-    found = dict(connection.execute("SELECT nonce, report FROM reports_1").fetchall())
+    result = dict(connection.execute("SELECT nonce, report FROM reports_1").fetchall())
     connection.close()
-    names = sorted(found)
+    names = sorted(result)
     assert all(name.startswith(b"\xff" * 17) and len(name) == 33 for name in names)
     assert names[0][17:25] != names[1][17:25]
-    assert sorted(found.values())[0][4:] in (given.tobytes(), by_nonce(rows(20, 2)).tobytes())
+    assert sorted(result.values())[0][4:] in (given.tobytes(), by_nonce(rows(20, 2)).tobytes())
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -159,10 +159,10 @@ def test_killed_at_every_statement_of_adding_and_spreading(tmp_path: Path) -> No
         store.close()
         killed, acknowledged = killed_before(last, path, work)
         store = SqliteStore.open(path)
-        found = kept(store)
+        reports = kept(store)
         store.tidy()
-        assert kept(store) == found
-        assert found in [payloads(np.concatenate(given)[: 20 * n]) for n in (acknowledged, acknowledged + 1)]
+        assert kept(store) == reports
+        assert reports in [payloads(np.concatenate(given)[: 20 * n]) for n in (acknowledged, acknowledged + 1)]
         store.close()
     assert acknowledged == 7
     assert last > 15

@@ -107,11 +107,11 @@ def test_a_log_damaged_in_any_place_is_refused_unless_a_power_cut_could_have_don
             broken = bytearray(data)
             broken[32 + number * FRAME + place] ^= 1 << rng.randrange(8)
             log.write_bytes(broken)
-            found = sqlite.first_damaged_frame(log)
+            frame = sqlite.first_damaged_frame(log)
             if number < last:
-                assert found == number
+                assert frame == number
             elif number > last and place >= 8:  # or it may say that it is a commit
-                assert found is None
+                assert frame is None
     for place in range(32):
         broken = bytearray(data)
         broken[place] ^= 1 << rng.randrange(8)

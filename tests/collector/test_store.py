@@ -7,10 +7,13 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.collector.conftest import KINDS
 from tests.collector.samples import campaign
 from untrackable.collector.settings import open_store
+from untrackable.collector.sqlite import merge_rows, rows_from_bytes, split_rows
 from untrackable.collector.store import (
     _SCHEMA,
     SCHEMA_VERSION,
@@ -145,9 +148,9 @@ def test_campaigns(store: Store) -> None:
     assert [c.id for c in store.campaigns()] == ["00" * 32, ID]
     assert store.publish(ID, False)
     assert not store.publish("cd" * 32, True)
-    found = store.campaign(ID)
-    assert found is not None
-    assert not found.published
+    record = store.campaign(ID)
+    assert record is not None
+    assert not record.published
 
 
 def test_keys(store: Store) -> None:
@@ -274,5 +277,39 @@ def test_many_readers_share_a_few_connections(store: Store, monkeypatch: pytest.
     assert len(store.campaigns()) == 1
     monkeypatch.undo()
     with ThreadPoolExecutor(40) as threads:
-        assert all(len(found) == 1 for found in threads.map(lambda _: store.campaigns(), range(200)))
+        assert all(len(result) == 1 for result in threads.map(lambda _: store.campaigns(), range(200)))
     assert store._idle.qsize() <= 10
+
+
+NONCES = st.lists(
+    st.tuples(
+        st.sampled_from([b"\0" * 8, b"\x01" * 8, b"\xff" * 8]), st.sampled_from([b"\0" * 8, b"a" * 8, b"\xff" * 8])
+    )
+    | st.tuples(st.binary(min_size=8, max_size=8), st.binary(min_size=8, max_size=8)),
+    max_size=30,
+)
+"""Many of which begin alike, and some of which are the same."""
+
+
+def row_block(nonces: list[tuple[bytes, bytes]], report: bytes) -> Rows:
+    return rows_from_bytes(
+        b"".join(sorted({first + second + report for first, second in nonces})), 16 + len(report)
+    )
+
+
+@given(NONCES, NONCES.filter(bool))
+def test_merged_rows_are_those_of_both_and_stored_ones_come_first(
+    stored: list[tuple[bytes, bytes]], added: list[tuple[bytes, bytes]]
+) -> None:
+    expected = {a + b: b"new" for a, b in added} | {a + b: b"old" for a, b in stored}
+    merged = merge_rows(row_block(stored, b"old"), row_block(added, b"new"))
+    assert merged.tobytes() == b"".join(nonce + report for nonce, report in sorted(expected.items()))
+
+
+@pytest.mark.parametrize(("count", "parts"), [(1, 1), (8, 1), (9, 3), (16, 3), (17, 4), (80, 11)])
+def test_parts_are_short_and_have_room(count: int, parts: int) -> None:
+    given = np.arange(count * 17, dtype=np.uint8).reshape(count, 17)
+    result = split_rows(given, 8)
+    assert len(result) == parts
+    assert max(len(part) for part in result) <= 8
+    assert (np.concatenate(result) == given).all()

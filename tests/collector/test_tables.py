@@ -48,8 +48,8 @@ def test_choices_from_the_command_to_the_page(tmp_path: Path) -> None:
     chosen = np.random.default_rng(1).random((PEOPLE, 3)) < [0.9, 0.5, 0.1]
     with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as collector:
         closed(collector.store, asked, (chosen @ (1, 2, 4)).astype(np.uint64))
-        found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
-        shown = {row["label"]: row for row in found}
+        rows = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
+        shown = {row["label"]: row for row in rows}
         assert set(shown) == {"search", "export", "share"}
         for name, share in zip(("search", "export", "share"), chosen.mean(axis=0), strict=True):
             assert shown[name]["lower"] <= share <= shown[name]["upper"]
@@ -101,9 +101,9 @@ def test_the_tables_of_a_record(tmp_path: Path) -> None:
         assert f"/view/{asked.id}/picture.svg?table=dark%2C+new&amp;round=2" in pairs
         file = collector.http.get(f"/view/{asked.id}/download.json?table=dark%2C+new&round=2")
         assert "table-3-round-2.json" in file.headers["content-disposition"]
-        found = file.json()
-        assert found["table"] == "dark, new"
-        (row,) = [row for row in found["values"] if row["label"] == "yes × no"]
+        content = file.json()
+        assert content["table"] == "dark, new"
+        (row,) = [row for row in content["values"] if row["label"] == "yes × no"]
         assert row["lower"] <= 0.6 <= row["upper"]
         assert (
             "dark, new: 5,000 reports of round 2"
@@ -132,10 +132,10 @@ def test_the_looks_of_a_path(tmp_path: Path) -> None:
             ("?table=look+1%2C+look+2", "no × yes", 0.4),
             ("", "yes", 1.4 / 3),
         ):
-            found = collector.http.get(f"/campaigns/{asked.id}/estimate{table}").json()
-            (row,) = [row for row in found["values"] if row["label"] == label]
+            estimate = collector.http.get(f"/campaigns/{asked.id}/estimate{table}").json()
+            (row,) = [row for row in estimate["values"] if row["label"] == label]
             assert row["lower"] <= share <= row["upper"]
-            assert found["reports"] == 2 * PEOPLE
+            assert estimate["reports"] == 2 * PEOPLE
         page = collector.http.get(f"/view/{asked.id}").text
         assert "all looks together" in page
         assert "Each of the 3 looks of a round is shown like a round of its own." in page

@@ -30,8 +30,8 @@ def declared() -> Requirement:
     """What pyproject.toml asks for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    [found] = [text for text in extras["collector"] if text.startswith("uvicorn")]
-    return Requirement(found)
+    [result] = [text for text in extras["collector"] if text.startswith("uvicorn")]
+    return Requirement(result)
 
 
 def test_the_installed_version_is_within_the_range_that_is_declared() -> None:
@@ -56,8 +56,8 @@ def test_every_overridden_method_is_there_with_the_same_parameters() -> None:
     overridden = {
         name
         for known in (BoundedProtocol, LimitedProtocol)
-        for name, found in vars(known).items()
-        if inspect.isfunction(found) and not name.startswith("__") and hasattr(HttpToolsProtocol, name)
+        for name, result in vars(known).items()
+        if inspect.isfunction(result) and not name.startswith("__") and hasattr(HttpToolsProtocol, name)
     }
     assert overridden == {
         "_start_asgi_task",
@@ -112,27 +112,27 @@ def test_a_request_goes_the_way_that_the_limits_rely_on() -> None:
     async def run() -> None:
         config = uvicorn.Config(app, http=Recorded, ws="none", lifespan="off", log_config=None)
         state = ServerState()
-        found = Recorded(config=config, server_state=state, app_state={}, _loop=asyncio.get_running_loop())
+        result = Recorded(config=config, server_state=state, app_state={}, _loop=asyncio.get_running_loop())
         transport = MagicMock(spec=asyncio.Transport)
         transport.is_closing.return_value = False
         transport.get_write_buffer_size.return_value = 0
         transport.get_extra_info.return_value = None
-        found.connection_made(transport)
-        assert found.connections is state.connections == {found}
-        assert found.transport is transport
-        assert isinstance(found.flow, FlowControl)
-        assert vars(found)["cycle"] is None
-        assert len(found.pipeline) == 0
-        found.data_received(b"GET /there HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert found.url == b"/there"
-        assert isinstance(found.cycle, RequestResponseCycle)
-        answered = (found.cycle.response_started, found.cycle.response_complete, found.cycle.disconnected)
+        result.connection_made(transport)
+        assert result.connections is state.connections == {result}
+        assert result.transport is transport
+        assert isinstance(result.flow, FlowControl)
+        assert vars(result)["cycle"] is None
+        assert len(result.pipeline) == 0
+        result.data_received(b"GET /there HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert result.url == b"/there"
+        assert isinstance(result.cycle, RequestResponseCycle)
+        answered = (result.cycle.response_started, result.cycle.response_complete, result.cycle.disconnected)
         assert answered == (False, False, False)
         await asyncio.sleep(0.05)
-        assert found.cycle.response_started
-        assert found.cycle.response_complete
-        found.connection_lost(None)
-        assert found.connections == set()
+        assert result.cycle.response_started
+        assert result.cycle.response_complete
+        result.connection_lost(None)
+        assert result.connections == set()
 
     asyncio.run(run())
     used = ["on_message_begin", "on_header", "on_headers_complete", "_start_asgi_task"]

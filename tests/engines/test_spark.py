@@ -106,15 +106,15 @@ def test_every_mechanism_has_the_same_estimate_as_on_one_machine(
         values = [str(value) for value in values]
     path = write(tmp_path / "reports.parquet", mechanism, values, rounds=2 if name != "fading" else 3)
     expected = estimate_files(path, candidates=candidates)
-    found = estimate_files(path, candidates=candidates, add_up=engine)
-    assert list(found.rounds) == list(expected.rounds)
+    answer = estimate_files(path, candidates=candidates, add_up=engine)
+    assert list(answer.rounds) == list(expected.rounds)
     for number in expected.rounds:
-        assert found.rounds[number].frequencies.tobytes() == expected.rounds[number].frequencies.tobytes()
-        assert found.rounds[number].radius.tobytes() == expected.rounds[number].radius.tobytes()
-    assert found.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
-    assert found.best.turns == Turns(rounds=2), "the file says it"
-    assert found.reports == expected.reports
-    assert found.files[0].checked
+        assert answer.rounds[number].frequencies.tobytes() == expected.rounds[number].frequencies.tobytes()
+        assert answer.rounds[number].radius.tobytes() == expected.rounds[number].radius.tobytes()
+    assert answer.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
+    assert answer.best.turns == Turns(rounds=2), "the file says it"
+    assert answer.reports == expected.reports
+    assert answer.files[0].checked
 
 
 def test_strings_are_discovered_as_on_one_machine(engine: SparkEngine, tmp_path: Path) -> None:
@@ -122,16 +122,16 @@ def test_strings_are_discovered_as_on_one_machine(engine: SparkEngine, tmp_path:
     mechanism = Dealt(encoding.local(5.0), 30)
     people = encoding.encode_many(["abba"] * 2400 + ["fade"] * 1600)
     path = write(tmp_path / "strings.parquet", mechanism, people, encoding=encoding)
-    found = discover_files([path], add_up=engine)
-    assert [entry.string for entry in found.strings] == ["abba", "fade"]
-    assert found == discover_files([path])
+    strings = discover_files([path], add_up=engine)
+    assert [entry.string for entry in strings.strings] == ["abba", "fade"]
+    assert strings == discover_files([path])
 
 
 def test_files_are_added_up_together_and_rounds_selected(engine: SparkEngine, tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{i}.parquet", DECK, np.arange(400) % (i + 2), rounds=3) for i in range(3)]
-    expected, found = estimate_files(paths, rounds=[1, 3]), estimate_files(paths, rounds=[1, 3], add_up=engine)
-    assert found.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
-    assert found.best.n == expected.best.n == 2400
+    expected, answer = estimate_files(paths, rounds=[1, 3]), estimate_files(paths, rounds=[1, 3], add_up=engine)
+    assert answer.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
+    assert answer.best.n == expected.best.n == 2400
 
 
 def test_a_data_frame_is_taken_and_reports_with_one_nonce_count_once(session: SparkSession) -> None:
@@ -140,8 +140,8 @@ def test_a_data_frame_is_taken_and_reports_with_one_nonce_count_once(session: Sp
     once = pa.table({"round": np.ones(300, np.int64), "report": reports, "nonce": np.arange(300)})
     twice = session.createDataFrame(pa.concat_tables([once, once.slice(100)]))
     expected = estimate_files(once, mechanism=DECK)
-    found = estimate_files(twice, mechanism=DECK, add_up=SparkEngine(session, nonce="nonce"))
-    assert found.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
+    answer = estimate_files(twice, mechanism=DECK, add_up=SparkEngine(session, nonce="nonce"))
+    assert answer.best.frequencies.tobytes() == expected.best.frequencies.tobytes()
     other = once.slice(0, 2).set_column(1, "report", pa.array(reports[2:4]))
     both = session.createDataFrame(pa.concat_tables([once, other]))
     with pytest.raises(ReportFileError, match="two different reports with one nonce"):
@@ -207,10 +207,10 @@ def test_an_executor_that_is_killed_in_mid_job_changes_nothing(
             os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
 
     dying = frame.select("round", "report").mapInArrow(kill_once, frame.select("round", "report").schema)
-    found = estimate_files(dying, mechanism=DECK, add_up=engine)
+    answer = estimate_files(dying, mechanism=DECK, add_up=engine)
     assert Path(killed).exists()
-    assert found.best.frequencies.tobytes() == estimate_files(path).best.frequencies.tobytes()
-    assert found.best.n == 6000
+    assert answer.best.frequencies.tobytes() == estimate_files(path).best.frequencies.tobytes()
+    assert answer.best.n == 6000
 
 
 def test_recorded_reports_are_audited_by_their_sample(session: SparkSession, tmp_path: Path) -> None:
@@ -222,18 +222,18 @@ def test_recorded_reports_are_audited_by_their_sample(session: SparkSession, tmp
     }
     pq.write_table(pa.table(rows), tmp_path / "recorded.parquet")
     expected = audit_file(tmp_path / "recorded.parquet", people=40)
-    found = audit_on_spark(session, [tmp_path / "recorded.parquet"], people=40)
-    assert (found.rows, found.people, found.sampled) == (320, 40, True) == (320, expected.people, expected.sampled)
-    assert (found.tracking.same, found.pseudonyms) == (expected.tracking.same, expected.pseudonyms)
-    assert (found.columns, found.windows) == (expected.columns, ("home", "work"))
+    audit = audit_on_spark(session, [tmp_path / "recorded.parquet"], people=40)
+    assert (audit.rows, audit.people, audit.sampled) == (320, 40, True) == (320, expected.people, expected.sampled)
+    assert (audit.tracking.same, audit.pseudonyms) == (expected.tracking.same, expected.pseudonyms)
+    assert (audit.columns, audit.windows) == (expected.columns, ("home", "work"))
     rows["window"] = np.tile(["home", "cafe", "work", "work"], 80)
     rows["day"] = np.tile([1, 2, 3, 4], 80)
     pq.write_table(pa.table(rows), tmp_path / "many.parquet")
     for options in ({}, {"window": "day"}, {"windows": ("home", "work")}, {"window": "none"}):
         expected = audit_file(tmp_path / "many.parquet", people=80, **options)
-        found = audit_on_spark(session, [tmp_path / "many.parquet"], people=80, **options)
-        assert (found.columns, found.windows, found.rounds) == (expected.columns, expected.windows, expected.rounds)
-        assert (found.elsewhere, found.people, found.reports) == (
+        audit = audit_on_spark(session, [tmp_path / "many.parquet"], people=80, **options)
+        assert (audit.columns, audit.windows, audit.rounds) == (expected.columns, expected.windows, expected.rounds)
+        assert (audit.elsewhere, audit.people, audit.reports) == (
             expected.elsewhere,
             expected.people,
             expected.reports,
@@ -250,6 +250,6 @@ def test_the_command_prints_what_it_prints_on_one_machine(tmp_path: Path) -> Non
     expected = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
     command += ["--engine", "spark", "--master", "local[1]"]
     environment = {**os.environ, "JAVA_TOOL_OPTIONS": SHORT_LIVED}
-    found = subprocess.run(command, capture_output=True, check=False, text=True, env=environment)  # noqa: S603
-    assert found.returncode == 0, found.stderr
-    assert json.loads(found.stdout) == json.loads(expected.stdout)
+    result = subprocess.run(command, capture_output=True, check=False, text=True, env=environment)  # noqa: S603
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == json.loads(expected.stdout)

@@ -10,11 +10,11 @@ from untrackable.engines.spark import LARGEST, PROBLEM, _piece_row, added_pieces
 
 def whole(rows: list[pa.RecordBatch], size: int) -> NDArray[np.int64]:
     """The addend that these pieces are of."""
-    found = np.zeros(size, dtype=np.int64)
+    result = np.zeros(size, dtype=np.int64)
     for row in (row for batch in rows for row in batch.to_pylist()):
         numbers = piece_numbers(row["places"], row["numbers"])
-        found[row["start"] : row["start"] + numbers.size] += numbers
-    return found
+        result[row["start"] : row["start"] + numbers.size] += numbers
+    return result
 
 
 @pytest.mark.parametrize("size", [1, 7, LARGEST, LARGEST + 1, 3 * LARGEST - 5])
@@ -60,5 +60,5 @@ def test_sums_that_cancel_are_0_and_problems_pass_through() -> None:
 def test_rounds_and_names_are_kept_apart() -> None:
     rows = [row for n in (1, 2) for name in ("a", "b") for row in pieces_of(n, name, np.array([n]))]
     added = [row for batch in added_pieces(iter(rows * 3)) for row in batch.to_pylist()]
-    found = {(row["round"], row["name"]): piece_numbers(row["places"], row["numbers"]).tolist() for row in added}
-    assert found == {(1, "a"): [3], (1, "b"): [3], (2, "a"): [6], (2, "b"): [6]}
+    result = {(row["round"], row["name"]): piece_numbers(row["places"], row["numbers"]).tolist() for row in added}
+    assert result == {(1, "a"): [3], (1, "b"): [3], (2, "a"): [6], (2, "b"): [6]}

@@ -18,8 +18,8 @@ from untrackable.errors import ExtraMissing, NoGpu
 from untrackable.estimation import aggregators
 from untrackable.kernels import counting, engine, gpu
 from untrackable.kernels.engine import on_gpu, running_on
+from untrackable.reports.files import write_reports
 from untrackable.reports.sums import discover_files, estimate_files
-from untrackable.reports.writer import write_reports
 
 
 @pytest.fixture

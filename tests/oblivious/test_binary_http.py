@@ -48,8 +48,8 @@ def test_the_request_of_the_rfc() -> None:
 
 
 def test_the_response_of_the_rfc() -> None:
-    found = BinaryResponse.from_bytes(FIGURE_13)
-    assert found == BinaryResponse(200, (), b"This content contains CRLF.\r\n")
+    response = BinaryResponse.from_bytes(FIGURE_13)
+    assert response == BinaryResponse(200, (), b"This content contains CRLF.\r\n")
     assert BinaryResponse.from_bytes(b"\x01\x40\xc8") == BinaryResponse(200)
     assert BinaryResponse(200).to_bytes() == b"\x01\x40\xc8\x00\x00\x00"
 
@@ -132,20 +132,20 @@ def test_a_wrong_message_is_not_written() -> None:
 def test_other_bytes_are_read_or_refused(data: bytes) -> None:
     for kind in (BinaryRequest, BinaryResponse):
         try:
-            found = kind.from_bytes(data)
+            result = kind.from_bytes(data)
         except SealingError:
             continue
-        assert kind.from_bytes(found.to_bytes()) == found
+        assert kind.from_bytes(result.to_bytes()) == result
 
 
 @given(st.integers(0, len(FIGURE_8) - 1), st.integers(0, 255), st.integers(0, len(FIGURE_8)))
 def test_an_altered_message_is_read_or_refused(at: int, byte: int, size: int) -> None:
     altered = (FIGURE_8[:at] + bytes([byte]) + FIGURE_8[at + 1 :])[:size]
     try:
-        found = BinaryRequest.from_bytes(altered)
+        request = BinaryRequest.from_bytes(altered)
     except SealingError:
         return
-    assert BinaryRequest.from_bytes(found.to_bytes()) == found
+    assert BinaryRequest.from_bytes(request.to_bytes()) == request
 
 
 @given(st.binary(max_size=300), st.lists(st.from_regex(rb"[a-z0-9-]{1,70}", fullmatch=True), max_size=5))

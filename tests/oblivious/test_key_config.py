@@ -75,7 +75,7 @@ def test_other_bytes_are_read_or_refused(data: bytes) -> None:
 def test_an_altered_configuration_is_another_or_refused(at: int, byte: int) -> None:
     altered = WRITTEN[:at] + bytes([byte]) + WRITTEN[at + 1 :]
     try:
-        found = KeyConfig.from_bytes(altered)
+        config = KeyConfig.from_bytes(altered)
     except SealingError:
         return
-    assert found.to_bytes() == altered
+    assert config.to_bytes() == altered

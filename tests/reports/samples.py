@@ -30,8 +30,8 @@ from untrackable.mechanisms import (
     Votes,
 )
 from untrackable.mechanisms.interface import Mechanism
+from untrackable.reports.files import Written, write_reports
 from untrackable.reports.sums import sum_files
-from untrackable.reports.writer import Written, write_reports
 
 FORMATS = [".parquet", ".arrow", ".arrows", ".csv", ".csv.gz", ".npz"]
 
@@ -68,16 +68,16 @@ def pieces(mechanism: Mechanism, people: int, rounds: int, seed: int = 1) -> lis
     if mechanism in (MECHANISMS["64 bits"], MECHANISMS["256 bits"]):
         clients = [mechanism.client(i % 2) for i in range(people)]
         return [(t, [client.report(t) for client in clients]) for t in range(1, rounds + 1)]
-    found: list[tuple[int, Any]] = []
+    result: list[tuple[int, Any]] = []
     for batch in mechanism.simulate(np.arange(people) % 2, rounds=rounds, seed=seed):
-        found += [(number, batch.reports[:, i]) for i, number in enumerate(batch.rounds)]
-    return found
+        result += [(number, batch.reports[:, i]) for i, number in enumerate(batch.rounds)]
+    return result
 
 
 def sums_of(mechanism: Mechanism, given: list[tuple[int, Any]]) -> dict[int, bytes]:
     """The sums of pieces, without any file."""
     numbers = {number for number, _ in given}
-    found = {}
+    result = {}
     for number in numbers:
         if mechanism.takes(number):
             sums = mechanism.aggregator(number)
@@ -85,8 +85,8 @@ def sums_of(mechanism: Mechanism, given: list[tuple[int, Any]]) -> dict[int, byt
                 for other, reports in given:
                     if other == taken:
                         sums.add(reports)
-            found[number] = sums.to_bytes()
-    return found
+            result[number] = sums.to_bytes()
+    return result
 
 
 def sums_in(path: Path, **options: Any) -> dict[int, bytes]:

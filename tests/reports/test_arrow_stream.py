@@ -46,18 +46,18 @@ def all_libraries(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("library", ["duckdb", "polars", "pandas", "arrow", "batches"])
 def test_data_of_every_library_gives_the_estimate_of_the_file(narrow: Path, library: str) -> None:
-    expected, found = estimate_files(narrow), estimate_files(all_libraries(narrow)[library], mechanism=NARROW)
-    assert found.best.frequencies.tolist() == expected.best.frequencies.tolist()
-    assert found.best.n == expected.best.n == 600
-    assert not found.files[0].checked  # Nothing seals what was selected on the way.
+    expected, answer = estimate_files(narrow), estimate_files(all_libraries(narrow)[library], mechanism=NARROW)
+    assert answer.best.frequencies.tolist() == expected.best.frequencies.tolist()
+    assert answer.best.n == expected.best.n == 600
+    assert not answer.files[0].checked  # Nothing seals what was selected on the way.
 
 
 @pytest.mark.parametrize("library", ["duckdb", "polars", "pandas", "arrow", "batches"])
 def test_reports_of_many_bytes_come_as_bytes_of_any_kind(tmp_path: Path, library: str) -> None:
     path = made(WIDE, tmp_path / "wide.parquet", people=60)
     asked: dict[str, Any] = {"mechanism": WIDE, "candidates": [0, 1, 2]}
-    expected, found = estimate_files(path, **asked), estimate_files(all_libraries(path)[library], **asked)
-    assert found.best.frequencies.tolist() == expected.best.frequencies.tolist()
+    expected, answer = estimate_files(path, **asked), estimate_files(all_libraries(path)[library], **asked)
+    assert answer.best.frequencies.tolist() == expected.best.frequencies.tolist()
 
 
 def test_a_report_of_a_wrong_length_is_named_by_its_row() -> None:
@@ -150,8 +150,8 @@ def test_estimates_are_tables_for_other_libraries(narrow: Path) -> None:
 
 def test_discovered_strings_are_a_table_for_other_libraries() -> None:
     sure = FoundString("sure", 0.2, 0.01, 0.1, 0.3, 1e-9)
-    found = Discovered((sure,), (sure._replace(string="maybe"),), 10, 0.05, 1, 5, None, 8)  # noqa: F841
-    rows = duckdb.execute("select string, certain, frequency from found").fetchall()
+    strings = Discovered((sure,), (sure._replace(string="maybe"),), 10, 0.05, 1, 5, None, 8)  # noqa: F841
+    rows = duckdb.execute("select string, certain, frequency from strings").fetchall()
     assert rows == [("sure", True, 0.2), ("maybe", False, 0.2)]
     empty = Discovered((), (), 10, 0.05, 1, 5, None, 8)
     assert pl.DataFrame(empty).shape == (0, 9)

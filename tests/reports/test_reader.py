@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from tests.encodings.samples import encodings
 from tests.reports.samples import DECK, FORMATS, MECHANISMS, pieces, sums_in, sums_of, written
 from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
-from untrackable.errors import ReportFileError
-from untrackable.reports import writer
-from untrackable.reports.reader import read_reports
-from untrackable.reports.writer import write_reports
+from untrackable.errors import AuditError, ReportFileError
+from untrackable.reports import files as report_files
+from untrackable.reports.files import SourceFile, StorageLayout, write_reports
+from untrackable.reports.reader import open_cells, open_table, read_reports, recognise, type_of
 
 WIDE = Fresh(NoisyInnerProduct(bits=100, eps=1.0, width=1))
 
@@ -54,24 +54,24 @@ def test_any_reports_of_any_width_come_back(
     reports = st.lists(st.integers(0, (2 << bits) - 1), max_size=30)
     given_pieces = data.draw(st.lists(st.tuples(st.integers(1, 1 << 53), reports), max_size=6))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "BLOCK_BYTES", block)
+        patch.setattr(report_files, "BLOCK_BYTES", block)
         path = Path(folder, f"x{ending}")
         write_reports(path, given_pieces, mechanism=mechanism, encoding=encoding)
         file = read_reports(path)
         assert file.encoding == encoding
-        found: dict[int, list[int]] = {}
+        result: dict[int, list[int]] = {}
         rows: list[int] = []
         for piece in file.pieces():
             numbers = piece.reports.tolist()
             if piece.reports.ndim == 2:
                 numbers = [int.from_bytes(bytes(row), "little") for row in numbers]
-            found.setdefault(piece.round, []).extend(numbers)
+            result.setdefault(piece.round, []).extend(numbers)
             rows += [int(row) for row in piece.rows]
     wanted: dict[int, list[int]] = {}
     for number, some in given_pieces:
         if some:
             wanted.setdefault(number, []).extend(some)
-    assert {n: sorted(some) for n, some in found.items()} == {n: sorted(some) for n, some in wanted.items()}
+    assert {n: sorted(some) for n, some in result.items()} == {n: sorted(some) for n, some in wanted.items()}
     assert sorted(rows) == list(range(file._table.first, file._table.first + len(rows)))
 
 
@@ -167,3 +167,72 @@ def test_what_is_given_must_not_contradict_the_file(ending: str, tmp_path: Path)
         read_reports(path, encoding=Categories(names=["red", "green"]))
     with pytest.raises(ReportFileError, match=r"row 21|line 23"):  # the first of round 2
         list(read_reports(path, assume_round=1).pieces())
+
+
+COLUMNS = {"round": [1, 1, 2], "report": [7, 5, 6]}
+TEXT = "round,report\n1,7\n1,5\n2,6\n"
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """The same columns in every format, none of them with a name that says so."""
+    result = {name: folder / name for name in ("parquet", "arrow", "stream", "npz", "npy", "gzip", "text")}
+    table = pa.table(COLUMNS)
+    pq.write_table(table, result["parquet"])
+    pa.feather.write_feather(table, result["arrow"])
+    with pa.OSFile(str(result["stream"]), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    with result["npz"].open("wb") as file:
+        np.savez(file, **{name: np.array(column) for name, column in COLUMNS.items()})  # type: ignore[arg-type]
+    records = np.zeros(3, dtype=[("round", "i4"), ("report", "u2")])
+    for name, column in COLUMNS.items():
+        records[name] = column
+    with result["npy"].open("wb") as file:
+        np.save(file, records)
+    result["gzip"].write_bytes(gzip.compress(TEXT.encode()))
+    result["text"].write_text(TEXT)
+    return result
+
+
+def test_every_format_gives_the_same_arrays(tmp_path: Path) -> None:
+    layouts = {"report": StorageLayout(5), "round": StorageLayout(63)}
+    for name, path in files(tmp_path).items():
+        file = SourceFile(path, ReportFileError)
+        assert recognise(file) == name
+        table = open_table(file, recognise(file))
+        assert table.columns == ["round", "report"], name
+        assert (table.unit, table.first) == (("line", 2) if name in ("gzip", "text") else ("row", 1))
+        (batch,) = table.arrays(layouts)
+        assert {column: array.tolist() for column, array in batch.columns.items()} == COLUMNS, name
+        assert 0 < batch.done <= 1
+
+
+def test_every_format_with_cells_gives_the_same_cells(tmp_path: Path) -> None:
+    for name, path in files(tmp_path).items():
+        if name in ("npz", "npy"):
+            continue
+        file = SourceFile(path, AuditError)
+        table = open_cells(file, recognise(file))
+        (batch,) = table.cells(["report", "round"])
+        assert list(batch.numbers) == [table.first, table.first + 1, table.first + 2]
+        assert [tuple(map(int, cells)) for cells in batch.rows] == [(7, 1), (5, 1), (6, 2)], name
+        assert batch.problems == {}
+
+
+def test_what_is_none_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    for content, wanted in ((b"", "empty"), (b"\0\n", "unknown"), (b"no end of line", "unknown"), (b"\r", "text")):
+        path.write_bytes(content)
+        assert type_of(path) == wanted
+    path.write_bytes(b"")
+    with pytest.raises(AuditError, match=r"x.csv is empty \(0 bytes\)"):
+        recognise(SourceFile(path, AuditError))
+    with pytest.raises(AuditError, match=r"cannot read .*: Is a directory"):
+        recognise(SourceFile(tmp_path, AuditError))
+
+
+def test_errors_name_file_and_row() -> None:
+    file = SourceFile(Path("x.csv"), AuditError)
+    assert str(file.malformed("line", 3, "why")) == "x.csv, line 3: why"
+    assert str(file.refused("why")) == "x.csv: why"
+    assert str(file.damaged("after row 3", " a\n b ")) == "x.csv is damaged or truncated after row 3: a b"
+    assert str(file.damaged("after row 3")) == "x.csv is damaged or truncated after row 3"

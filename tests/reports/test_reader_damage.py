@@ -15,9 +15,9 @@ from tests.reports.samples import DECK, FORMATS, MECHANISMS, sums_in, written
 from untrackable import Fresh, NoisyInnerProduct, RandomizedResponse
 from untrackable.errors import ReportFileError
 from untrackable.reports import csv
+from untrackable.reports.csv import LONGEST_LINE, TOO_LONG
 from untrackable.reports.files import HEADER_KEY, LARGEST_HEADER
 from untrackable.reports.reader import read_reports
-from untrackable.reports.strict_csv import LONGEST_LINE, TOO_LONG
 
 EACH = pytest.mark.parametrize("ending", FORMATS)
 

@@ -22,21 +22,21 @@ def test_the_same_arguments_give_the_same_file(ending: str, tmp_path: Path) -> N
     zipf = population("zipf:1.3", DECK)
     paths = [tmp_path / f"{name}{ending}" for name in "abc"]
     for path, seed in zip(paths, (1, 1, 2), strict=True):
-        found = simulate_file(path, DECK, zipf, people=500, rounds=3, seed=seed)
-        assert (found.people, found.written.reports, found.written.rounds) == (500, 1500, (1, 2, 3))
+        file = simulate_file(path, DECK, zipf, people=500, rounds=3, seed=seed)
+        assert (file.people, file.written.reports, file.written.rounds) == (500, 1500, (1, 2, 3))
     assert paths[0].read_bytes() == paths[1].read_bytes() != paths[2].read_bytes()
 
 
 def test_what_is_told_of_a_simulation_is_what_was_held(tmp_path: Path) -> None:
     sharp = Deck(bits=4, slots=9, eps_report=30.0)
-    found = simulate_file(tmp_path / "x.parquet", sharp, population("zipf:2", sharp), people=200_000, seed=3)
+    file = simulate_file(tmp_path / "x.parquet", sharp, population("zipf:2", sharp), people=200_000, seed=3)
     answer = estimate_files(tmp_path / "x.parquet")
     lower, upper = answer.best.interval(simultaneous=True)
-    for value, share in found.most_held:  # Reports this loud tell the very number, up to rounding.
+    for value, share in file.most_held:  # Reports this loud tell the very number, up to rounding.
         assert lower[value] - 1e-12 <= share <= upper[value] + 1e-12
         assert upper[value] - lower[value] < 1e-3
     # the law: chi-square of the held shares; a false alarm once in 1e9, and a slightly other exponent is noticed
-    shares = {value: round(share * 200_000) for value, share in found.most_held}
+    shares = {value: round(share * 200_000) for value, share in file.most_held}
     for exponent, right in ((2.0, True), (2.05, False)):
         weights = np.arange(1.0, 17) ** -exponent
         weights /= weights.sum()
@@ -88,12 +88,12 @@ def test_populations_from_files(tmp_path: Path) -> None:
     assert held.people == 11
     assert held.counts is not None
     assert dict(zip(held.values.tolist(), held.counts.tolist(), strict=True)) == {0: 5, 2: 3, 3: 3}
-    found = simulate_file(tmp_path / "x.csv", DECK, held, encoding=COLOURS)
-    assert found.people == 11
+    file = simulate_file(tmp_path / "x.csv", DECK, held, encoding=COLOURS)
+    assert file.people == 11
     path.write_text("value,count\ncat,5\ndog,2\n")
     rappor = Rappor(bloom_bits=16, hashes=2, f=0.5, p=0.5, q=0.75)
-    found = simulate_file(tmp_path / "x.csv", rappor, population(str(path), rappor))
-    assert dict(found.most_held) == {"cat": 5 / 7, "dog": 2 / 7}
+    file = simulate_file(tmp_path / "x.csv", rappor, population(str(path), rappor))
+    assert dict(file.most_held) == {"cat": 5 / 7, "dog": 2 / 7}
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,25 @@ class Trend:
         radius = np.maximum(self.frequencies - self.lower, self.upper - self.frequencies)
         return shown_shares(self.frequencies, radius)
 
+    def by_value(self, names: Sequence[str]) -> "tuple[NumberTrend, ...]":
+        """The shares of each value alone, by these names."""
+        shares, (lower, upper) = self.shares(), self.interval()
+        return tuple(
+            NumberTrend(
+                name=name,
+                rounds=self.rounds,
+                reports=self.reports,
+                estimates=shares[:, i],
+                standard_errors=self.standard_errors[:, i],
+                lower=lower[:, i],
+                upper=upper[:, i],
+                beta=self.beta,
+                independent=self.independent,
+                changes=self.changes[i],
+            )
+            for i, name in enumerate(names)
+        )
+
 
 def trend(
     question: Question, sums: Mapping[int, Aggregator], values: Sequence[Any], *, beta: float = 0.05
@@ -221,23 +240,7 @@ class NumberTrend(NotebookTable):
 
 def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
     """The shares of people who hold these values, round by round. Values may be chosen by looking at estimates."""
-    trends = answered_trend(answer, values, beta=beta)
-    shares, (lower, upper) = trends.shares(), trends.interval()
-    return tuple(
-        NumberTrend(
-            name=answer.label(value),
-            rounds=trends.rounds,
-            reports=trends.reports,
-            estimates=shares[:, i],
-            standard_errors=trends.standard_errors[:, i],
-            lower=lower[:, i],
-            upper=upper[:, i],
-            beta=beta,
-            independent=trends.independent,
-            changes=trends.changes[i],
-        )
-        for i, value in enumerate(values)
-    )
+    return answered_trend(answer, values, beta=beta).by_value([answer.label(value) for value in values])
 
 
 def sum_trend(

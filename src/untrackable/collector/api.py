@@ -233,7 +233,7 @@ class PublicApi:
         return Response(content, headers=NO_STORE, media_type="application/json")
 
     def _has_key(self, request: Request) -> bool:
-        """Whether a request has a key, with which one reads what is not published. A wrong key is refused."""
+        """Whether a request has a key, and may read unpublished campaigns. A wrong key is refused."""
         authorization = request.headers.get("authorization", "")
         if not authorization.lower().startswith("bearer"):
             return False

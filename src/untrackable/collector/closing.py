@@ -22,8 +22,8 @@ from untrackable.errors import CampaignError, ReportFileError, StoreError, Store
 from untrackable.estimation.aggregators import Aggregator, Reports
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.reports.files import Header
-from untrackable.reports.writer import check_ending, write_reports
+from untrackable.reports.files import Header, check_ending, write_reports
+from untrackable.reports.sums import write_sums
 from untrackable.serving.problems import error_location
 
 _log = logging.getLogger("untrackable.collector")
@@ -285,8 +285,6 @@ def export_round(store: Store, id: str, number: int, path: Path) -> ExportedRoun
 
 
 def _sums(store: Store, campaign: Campaign, number: int, reports: int, path: Path) -> ExportedRound:
-    from untrackable.reports.sums_file import write_sums
-
     if check_ending(path) != ".parquet":
         raise ReportFileError(f"{path} must end in .parquet, because round {number} is closed and only has sums")
     sums = store.sums(Round(campaign.id, number))

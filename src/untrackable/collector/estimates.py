@@ -57,7 +57,7 @@ def small_words(campaign: Campaign, round: StoredRound, settings: Settings) -> s
 
 MOST_CANDIDATES = 1000
 _MOST_NUMBERS = 1 << 24
-"""How many frequencies are held at once to pool rounds whose sums do not add up."""
+"""The largest number of frequencies held at once, to pool rounds whose sums do not add up."""
 
 
 class FrequentValues(NamedTuple):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import pickle
 import random
 import threading
 import time
@@ -29,8 +30,8 @@ _log = logging.getLogger("untrackable.collector")
 _Answer = TypeVar("_Answer")
 _REMEMBERED = 4 << 20
 """The largest size of all cached answers together, in bytes."""
-_SIZE = 2
-"""About how many bytes of memory an answer takes for each letter in which it is written."""
+_SIZE = 6
+"""About how many bytes of memory an answer takes for each byte of its pickle."""
 _WAITING = 8
 """The largest number of requests for estimates that are computed or wait at the same time."""
 
@@ -178,7 +179,7 @@ class Service:
                 known = self._answers.get(key)
                 if known is None:
                     answer = make()
-                    known = self._answers[key] = (answer, _SIZE * len(repr(answer)))
+                    known = self._answers[key] = (answer, _SIZE * len(pickle.dumps(answer)))
                     self._answered += known[1]
                 while self._answered > _REMEMBERED:
                     self._answered -= self._answers.popitem(last=False)[1][1]

@@ -872,7 +872,7 @@ def _weights(pairs: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArra
 LOG_BYTES = 8 << 20
 """The size from which on the log is moved into the file."""
 _LONGEST_LOG = 6 * LOG_BYTES
-"""The size from which on those who add reports wait for it. Otherwise the log could grow without end."""
+"""From this size on, adding reports waits for the thread. Otherwise the log could grow without end."""
 _LOOK_PAUSE = 0.05
 """The shortest time between two looks at the size of the log, in seconds."""
 

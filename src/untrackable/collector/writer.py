@@ -219,7 +219,7 @@ Afterwards it reports success again. Otherwise a proxy would keep all reports aw
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A body that waits to be stored, and what is told the outcome. It is refused already if it has one."""
+    """A body that waits to be stored, and the function that takes its outcome. With an outcome, it is refused."""
 
     acceptance: CampaignAcceptance | None
     body: bytes

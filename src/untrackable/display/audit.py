@@ -5,7 +5,7 @@ says whether a campaign could be used to follow somebody, beside RAPPOR at the s
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from untrackable.auditing.attacks import PEOPLE, Followed
@@ -927,7 +927,7 @@ def _range(point: Followed) -> str:
     return range_words(lower, point.matched.upper)
 
 
-_ACROSS = "reports from each of two places"
+ACROSS = "reports from each of two places"
 _UP = f"matched among {PEOPLE} (sampled)"
 _APART = Series("people with different values", NEUTRAL, (5, 4))
 _GUESS, _INTERVAL = Series("a guess", NEUTRAL, (2, 3)), Series("95 % interval", NEUTRAL, mark=WHISKER)
@@ -935,59 +935,87 @@ _ASIDE = 0.09
 """How far lines stand beside each other, so that no interval hides another, in powers of two of the axis."""
 
 
-def following_chart(found: list[Followed]) -> Chart:
+def following_chart(found: Sequence[Followed]) -> Chart:
     """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
-    names = list(dict.fromkeys(point.name for point in found))
-    looks = {
-        (name, different): Series(
-            f"{name}, different values" if different else name,
-            COLOURS[i % len(COLOURS)],
-            (5, 4) if different else (1, 0),
-            "square" if different else "circle",
-            40,
-        )
-        for i, name in enumerate(names)
-        for different in (False, True)
-    }
-    places = {of: 2 ** (_ASIDE * (i - (len(looks) - 1) / 2)) for i, of in enumerate(looks)}
-    values = [
-        {
-            "line": looks[point.name, point.different].name,
-            "x": point.reports * places[point.name, point.different],
-            "reports": point.reports,
-            "y": max(point.matched.sampled, 0.5 / PEOPLE),
-            "share": point.matched.sampled,
-            "low": max(point.matched.lower, 0.5 / PEOPLE),
-            "high": point.matched.upper,
-            "bound": None if point.bound is None else point.bound.upper,
-        }
-        for point in found
-    ]
-    others = [_APART, _INTERVAL, _GUESS]
-    key = Key(list(looks.values()), others, shown=[*names, *(each.name for each in others)])
-    up = alt.Scale(type="log", domain=[0.5 / PEOPLE, 1.0], nice=False)
-    base = points(values).encode(
-        x=alt.X(
-            "x:Q",
-            title=_ACROSS,
-            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-            axis=alt.Axis(values=sorted({point.reports for point in found}), format="d"),
-        ),
-        tooltip=[
-            alt.Tooltip("line:N"),
-            alt.Tooltip("reports:Q", title=_ACROSS),
-            alt.Tooltip("share:Q", title="matched (sampled)", format=".3~g"),
-            alt.Tooltip("bound:Q", title="at most (upper)", format=".3~g"),
-        ],
-    )
-    share = alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g"))
-    reach = key.coloured(base.mark_rule(strokeWidth=1.5, opacity=0.6)).encode(
-        y=alt.Y("low:Q", scale=up), y2="high:Q"
-    )
-    rule = key.rule(_GUESS.name, 1 / PEOPLE)
-    drawing = alt.layer(reach, *key.lines(base.encode(y=share)), rule, key.legend).properties(height=280)
     title, caption = CAPTIONS["following"]
-    return Chart(name="following", title=title, caption=caption, drawing=drawing, detailed=True)
+    return Chart(name="following", title=title, caption=caption, drawing=Matches(tuple(found)), detailed=True)
+
+
+class Matches(NamedTuple):
+    """What attacks matched, by the number of reports, both on logarithmic axes."""
+
+    points: tuple[Followed, ...]
+    lowest: float = 0.5 / PEOPLE
+    """Where the axis of shares begins: a share of zero is drawn here."""
+
+    def names(self) -> list[str]:
+        """The names of the mechanisms, in order."""
+        return list(dict.fromkeys(point.name for point in self.points))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each attack with its place on both axes. Those of one number of reports stand beside each other."""
+        lines = [(name, different) for name in self.names() for different in (False, True)]
+        places = {of: 2 ** (_ASIDE * (i - (len(lines) - 1) / 2)) for i, of in enumerate(lines)}
+        return [
+            {
+                "line": _line_name(point.name, point.different),
+                "x": point.reports * places[point.name, point.different],
+                "reports": point.reports,
+                "y": max(point.matched.sampled, self.lowest),
+                "share": point.matched.sampled,
+                "low": max(point.matched.lower, self.lowest),
+                "high": point.matched.upper,
+                "bound": None if point.bound is None else point.bound.upper,
+            }
+            for point in self.points
+        ]
+
+    def lines(self) -> list[Series]:
+        """How the line of each mechanism looks, for people with the same value and with different ones."""
+        return [
+            Series(
+                _line_name(name, different),
+                COLOURS[i % len(COLOURS)],
+                (5, 4) if different else (1, 0),
+                "square" if different else "circle",
+                40,
+            )
+            for i, name in enumerate(self.names())
+            for different in (False, True)
+        ]
+
+    def legend(self) -> list[Series]:
+        """What every line and mark means."""
+        return [*self.lines()[::2], _APART, _INTERVAL, _GUESS]
+
+    def altair(self) -> Any:
+        """The same as Altair's chart."""
+        key = Key(self.lines(), self.legend()[-3:], shown=[each.name for each in self.legend()])
+        up = alt.Scale(type="log", domain=[self.lowest, 1.0], nice=False)
+        base = points(self.rows()).encode(
+            x=alt.X(
+                "x:Q",
+                title=ACROSS,
+                scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+                axis=alt.Axis(values=sorted({point.reports for point in self.points}), format="d"),
+            ),
+            tooltip=[
+                alt.Tooltip("line:N"),
+                alt.Tooltip("reports:Q", title=ACROSS),
+                alt.Tooltip("share:Q", title="matched (sampled)", format=".3~g"),
+                alt.Tooltip("bound:Q", title="at most (upper)", format=".3~g"),
+            ],
+        )
+        share = alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g"))
+        reach = key.coloured(base.mark_rule(strokeWidth=1.5, opacity=0.6)).encode(
+            y=alt.Y("low:Q", scale=up), y2="high:Q"
+        )
+        rule = key.rule(_GUESS.name, 1 / PEOPLE)
+        return alt.layer(reach, *key.lines(base.encode(y=share)), rule, key.legend).properties(height=280)
+
+
+def _line_name(name: str, different: bool) -> str:
+    return f"{name}, different values" if different else name
 
 
 @make_charts.register

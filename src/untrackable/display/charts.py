@@ -298,54 +298,71 @@ class BarWords(NamedTuple):
 
 
 def share_bars(name: str, shares: Sequence[Bar], words: BarWords, *, axis: str = "share of people") -> Chart:
-    """Shares as bars with their intervals, the first at the top. None is longer than its interval."""
-    rows: list[Row] = [
-        {
-            "place": place,
-            # An estimate beyond its interval is drawn at the interval's end.
-            "length": None if bar.share is None else min(bar.upper, max(bar.lower, bar.share)),
-            "lower": bar.lower,
-            "upper": bar.upper,
-            "certain": bar.certain,
-            "told": shown_share(bar.share),
+    """Shares as bars with their intervals, the first at the top."""
+    drawing = ShareBars(tuple(shares), words, axis)
+    return Chart(name=name, title=words.title, drawing=drawing, beside=rows_beside([bar.name for bar in shares]))
+
+
+class ShareBars(NamedTuple):
+    """Bars with their intervals, the first at the top. None is longer than its interval."""
+
+    bars: tuple[Bar, ...]
+    words: BarWords
+    axis: str
+
+    def lengths(self) -> list[float | None]:
+        """How long each bar is. An estimate beyond its interval is drawn at the interval's end."""
+        return [None if bar.share is None else min(bar.upper, max(bar.lower, bar.share)) for bar in self.bars]
+
+    def altair(self) -> Any:
+        """The same as Altair's chart."""
+        words = self.words
+        rows: list[Row] = [
+            {
+                "place": place,
+                "length": length,
+                "lower": bar.lower,
+                "upper": bar.upper,
+                "certain": bar.certain,
+                "told": shown_share(bar.share),
+            }
+            for place, (bar, length) in enumerate(zip(self.bars, self.lengths(), strict=True))
+        ]
+        high = max((bar.upper for bar in self.bars), default=1.0) or 1.0
+        room = 1.2 if all(bar.share is not None for bar in self.bars) else 1.4
+        across: dict[str, Any] = {"title": self.axis, "axis": share_axis(), "scale": span(0.0, room * high)}
+        x, y = alt.X("length:Q", **across), named_rows([bar.name for bar in self.bars])
+        looks = {
+            True: Series(words.certain, BLUE, mark="square", filled=True),
+            False: Series(words.uncertain, NEUTRAL, mark="square", filled=True),
         }
-        for place, bar in enumerate(shares)
-    ]
-    names = [bar.name for bar in shares]
-    high = max((bar.upper for bar in shares), default=1.0) or 1.0
-    room = 1.2 if all(bar.share is not None for bar in shares) else 1.4
-    scale = span(0.0, room * high)
-    y, x = named_rows(names), alt.X("length:Q", title=axis, axis=share_axis(), scale=scale)
-    looks = {
-        True: Series(words.certain, BLUE, mark="square", filled=True),
-        False: Series(words.uncertain, NEUTRAL, mark="square", filled=True),
-    }
-    layers = [
-        bars(drawn, y, x, look.colour)
-        for certain, look in looks.items()
-        if (drawn := [row for row in rows if row["certain"] == certain and row["length"] is not None])
-    ]
-    layers.append(points(rows).mark_rule(color=INK, strokeWidth=1.5).encode(y=y, x="lower:Q", x2="upper:Q"))
-    seen = points([row for row in rows if row["length"] is not None])
-    layers.append(seen.mark_point(color=INK, filled=True, opacity=1, size=28).encode(y=y, x="length:Q"))
-    layers.append(told_beside(rows, y, "upper"))
-    used = [look for certain, look in looks.items() if any(bar.certain == certain for bar in shares)]
-    if shares:
-        used.append(Series(words.interval, INK, mark=LYING_WHISKER))
-    return Chart(
-        name=name,
-        title=words.title,
-        drawing=alt.layer(*layers, Key([], used).legend).properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
-    )
+        layers = [
+            bars(drawn, y, x, look.colour)
+            for certain, look in looks.items()
+            if (drawn := [row for row in rows if row["certain"] == certain and row["length"] is not None])
+        ]
+        reach = points(rows).mark_rule(color=INK, strokeWidth=1.5)
+        layers.append(reach.encode(y=y, x=alt.X("lower:Q", **across), x2="upper:Q"))
+        seen = points([row for row in rows if row["length"] is not None])
+        layers.append(seen.mark_point(color=INK, filled=True, opacity=1, size=28).encode(y=y, x="length:Q"))
+        layers.append(told_beside(rows, y, "upper"))
+        used = [look for certain, look in looks.items() if any(bar.certain == certain for bar in self.bars)]
+        if self.bars:
+            used.append(Series(words.interval, INK, mark=LYING_WHISKER))
+        return alt.layer(*layers, Key([], used).legend).properties(height=rows_height(len(rows)))
 
 
-def chart_spec(chart: Any) -> Spec:
+def _altair(drawing: Any) -> Any:
+    """What is drawn, as Altair's chart."""
+    return drawing.altair() if hasattr(drawing, "altair") else drawing
+
+
+def chart_spec(drawing: Any) -> Spec:
     """A chart as wide as its page, on the page's own background."""
     # The drawing's own width is known only after the legend has taken its place, so the container's counts.
     # It is looked up again whenever the width changes.
     room = alt.param(name=_LEGEND_WIDTH, expr="(containerSize()[0] || 500) + 0 * width - 110")
-    spec: Spec = chart.properties(width="container", background="transparent").add_params(room).to_dict()
+    spec: Spec = _altair(drawing).properties(width="container", background="transparent").add_params(room).to_dict()
     return spec
 
 
@@ -355,7 +372,7 @@ def pictured(charts: Sequence[Chart]) -> Any:
     place: dict[str, Any] = {"anchor": "start", "frame": "group", "dx": -0.9 * beside, "fontSize": 14, "offset": 8}
     letters = {"labelFontSize": 11.5, "titleFontSize": 11.5}
     drawn = [
-        chart.drawing.properties(
+        _altair(chart.drawing).properties(
             width=_PICTURE - beside,
             title=alt.Title(wrapped(chart.title, _TITLE_LETTERS), **place),
         )

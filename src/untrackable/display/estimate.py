@@ -629,16 +629,21 @@ def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], st
     if len(rows) < count:
         which = "most frequent" if estimate.certainly_top(rows) else "largest estimates"
         shown = f"the {len(rows)} {which} of {count:,} values"
-    order = "".join(f"; {note}" for note in order_notes([(row.lower, row.upper) for row in rows]))
+    shares = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
+    return interval_bars(f"Shares of {shown}, from {estimate.n:,} reports{pooled}", shares, estimate.beta)
+
+
+def interval_bars(title: str, shares: Sequence[Bar], beta: float) -> Chart:
+    """These shares as bars. Their intervals hold for all values at once."""
+    order = "".join(f"; {note}" for note in order_notes([(bar.lower, bar.upper) for bar in shares]))
     words = BarWords(
-        f"Shares of {shown}, from {estimate.n:,} reports{pooled}",
+        title,
         "stands out: the interval excludes 0",
         "may be noise: the interval includes 0",
         "estimate (sampled), and an interval that holds for all values at once, except with probability "
-        f"{estimate.beta:.3g} (upper){order}",
+        f"{beta:.3g} (upper){order}",
     )
-    bars = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
-    return share_bars("shares", bars, words)
+    return share_bars("shares", shares, words)
 
 
 @make_charts.register

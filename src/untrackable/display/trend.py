@@ -473,41 +473,73 @@ def _trend_chart(
     unit = trend.unit and trend_unit(trend, trend.unit)
     scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
     drawn = _Heights(trend, scale)
-    rows = [
-        {"round": number, "low": low, "high": high, "estimate": None if np.isnan(estimate) else estimate}
-        for number, low, high, estimate in zip(
-            trend.rounds, drawn(trend.lower), drawn(trend.upper), drawn(trend.estimates), strict=True
-        )
-    ]
-    if trend.unit is None:
-        up: dict[str, Any] = {"title": "share", "axis": share_axis()}
-    else:
-        up = {"title": unit or "number", "axis": alt.Axis(tickCount=5)}
-    domain = alt.Undefined if ends is None else list(ends)
-    y = alt.Y("low:Q", scale=alt.Scale(zero=False, domain=domain), **up)
-    rounds = alt.Axis(format="d", tickMinStep=1, tickCount=6)
-    base = points(rows).encode(
-        x=alt.X("round:Q", title="round", axis=rounds, scale=alt.Scale(nice=False, padding=8, zero=False))
+    return Chart(
+        name=chart,
+        title=title,
+        drawing=TrendBand(
+            rounds=trend.rounds,
+            low=tuple(drawn(trend.lower)),
+            high=tuple(drawn(trend.upper)),
+            estimates=tuple(None if np.isnan(each) else each for each in drawn(trend.estimates)),
+            told=tuple(amount(each, trend.unit) for each in trend.estimates.tolist()),
+            changes=tuple((each, drawn.at(trend.rounds.index(each.at))) for each in trend.changes),
+            unit=unit,
+            ends=ends,
+            legend=tuple(_meanings(legend) if legend else ()),
+        ),
     )
-    layers = [
-        base.mark_area(color=BLUE, opacity=0.25).encode(y=y, y2="high:Q"),
-        base.mark_line(color=BLUE, strokeWidth=1.5).encode(y="estimate:Q"),
-        base.mark_point(color=BLUE, filled=True, size=25, opacity=1).encode(y="estimate:Q"),
-    ]
-    for change in trend.changes:
-        colour, mark = _LOOKS[change.rose]
-        height = drawn.at(trend.rounds.index(change.at))
-        seen = points([{"round": change.at, "first": change.first, "last": change.last, "height": height}])
-        reach = seen.mark_rule(color=colour, strokeWidth=5, opacity=0.5)
-        layers.append(reach.encode(x="first:Q", x2="last:Q", y="height:Q"))
-        layers.append(
-            seen.mark_point(color=INK, fill=colour, shape=mark, size=90, opacity=1).encode(
-                x="round:Q", y="height:Q"
-            )
+
+
+class TrendBand(NamedTuple):
+    """A trend as it is drawn: its band, estimates with what is `told` of them, and changes with their heights.
+
+    The `unit` is None for shares of people. `ends` are those of the axis, if several trends share them.
+    """
+
+    rounds: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    estimates: tuple[float | None, ...]
+    told: tuple[str, ...]
+    changes: tuple[tuple[Change, float], ...]
+    unit: Unit
+    ends: tuple[float, float] | None
+    legend: tuple[Series, ...]
+
+    def altair(self) -> Any:
+        """The same as Altair's chart."""
+        rows = [
+            {"round": number, "low": low, "high": high, "estimate": estimate}
+            for number, low, high, estimate in zip(self.rounds, self.low, self.high, self.estimates, strict=True)
+        ]
+        if self.unit is None:
+            up: dict[str, Any] = {"title": "share", "axis": share_axis()}
+        else:
+            up = {"title": self.unit or "number", "axis": alt.Axis(tickCount=5)}
+        domain = alt.Undefined if self.ends is None else list(self.ends)
+        y = alt.Y("low:Q", scale=alt.Scale(zero=False, domain=domain), **up)
+        rounds = alt.Axis(format="d", tickMinStep=1, tickCount=6)
+        base = points(rows).encode(
+            x=alt.X("round:Q", title="round", axis=rounds, scale=alt.Scale(nice=False, padding=8, zero=False))
         )
-    if legend:
-        layers.append(Key([], _meanings(legend)).legend)
-    return Chart(name=chart, title=title, drawing=alt.layer(*layers).properties(height=190))
+        layers = [
+            base.mark_area(color=BLUE, opacity=0.25).encode(y=y, y2="high:Q"),
+            base.mark_line(color=BLUE, strokeWidth=1.5).encode(y="estimate:Q"),
+            base.mark_point(color=BLUE, filled=True, size=25, opacity=1).encode(y="estimate:Q"),
+        ]
+        for change, height in self.changes:
+            colour, mark = _LOOKS[change.rose]
+            seen = points([{"round": change.at, "first": change.first, "last": change.last, "height": height}])
+            reach = seen.mark_rule(color=colour, strokeWidth=5, opacity=0.5)
+            layers.append(reach.encode(x="first:Q", x2="last:Q", y="height:Q"))
+            layers.append(
+                seen.mark_point(color=INK, fill=colour, shape=mark, size=90, opacity=1).encode(
+                    x="round:Q", y="height:Q"
+                )
+            )
+        if self.legend:
+            layers.append(Key([], self.legend).legend)
+        return alt.layer(*layers).properties(height=190)
 
 
 def _finite(trends: Sequence[NumberTrend]) -> FloatArray:

@@ -56,7 +56,7 @@ class Column(NamedTuple):
     """A column for data tools: what is in it, in the names of Arrow's types (or several texts), and its values."""
 
     kind: Kind
-    values: list[Any]
+    values: Sequence[Any]
 
 
 Columns = Mapping[str, Any]
@@ -85,8 +85,9 @@ class Table:
 class Chart:
     """A chart with the words for those who cannot see it.
 
-    `name` is its own on a page, and `caption` says more than the title. `drawing` is Altair's. In a picture there
-    are `beside` pixels left of it, for its axis. `detailed` charts are on pages alone.
+    `name` is its own on a page, and `caption` says more than the title. `drawing` is Altair's, or has its numbers:
+    what has `altair()` can be drawn without Altair, too (`svg.py`). In a picture there are `beside` pixels left of
+    it, for its axis. `detailed` charts are on pages alone.
     """
 
     name: str
@@ -214,7 +215,7 @@ def _cells(columns: Columns) -> dict[str, Any]:
         return strict_json.write(list(value)) if isinstance(value, (list, tuple)) else value
 
     return {
-        name: [cell(value) for value in column] if isinstance(column, list) else column
+        name: [cell(value) for value in column] if isinstance(column, (list, tuple)) else column
         for name, column in _values(columns).items()
     }
 

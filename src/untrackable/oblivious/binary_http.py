@@ -1,4 +1,4 @@
-"""HTTP requests and responses as bytes of known length (RFC 9292), which is the form in which they are sealed.
+"""HTTP requests and responses as bytes of known length (RFC 9292), the form in which they are sealed.
 
 The reader accepts every message of known length and nothing else: leftover bytes must be zero (padding), and names
 of fields are in lower case. Trailers and interim responses are checked and left out.
@@ -23,7 +23,7 @@ _VISIBLE = re.compile(rb"[\x21-\x7e]*")
 
 @dataclass(frozen=True, slots=True)
 class BinaryRequest:
-    """A request: to whom, which method, which fields, and its content."""
+    """A request: its method, address, fields and content."""
 
     method: bytes
     scheme: bytes

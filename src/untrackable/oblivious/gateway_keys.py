@@ -109,7 +109,7 @@ class GatewayKeys:
         return GatewayKeys(tuple(replace(key, secret=None) if key.id in ids else key for key in self.keys))
 
     def served_before(self, round: int, number: int) -> frozenset[int]:
-        """The keys of a list all of whose rounds are before this one."""
+        """The keys of a list that serve only rounds before this one."""
         keys = [key for key in self.keys if key.list == number]
         later = [key.first_round for key in keys[1:]]
         return frozenset(key.id for key, end in zip(keys, later, strict=False) if end <= round)

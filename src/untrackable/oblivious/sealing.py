@@ -180,7 +180,7 @@ def _padded(message: bytes, length: int, what: str) -> bytes:
 
 
 def _key_bytes(suite: Suite) -> int:
-    """The number of bytes of the cipher's key, which is above that of its nonce."""
+    """The number of bytes of the cipher's key: more than its nonce has."""
     return 16 if suite.aead == AES_128_GCM else 32
 
 

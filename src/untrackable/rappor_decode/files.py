@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.rappor import Rappor, RapporAggregator
 from untrackable.progress import Progress, no_progress
+from untrackable.reports.csv import CsvRow, StrictCsv
 from untrackable.reports.files import are_names, column_words
-from untrackable.reports.strict_csv import CsvRow, StrictCsv
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
 _LARGEST = (1 << 53) - 1

@@ -30,6 +30,7 @@ from untrackable.reports.files import (
     Header,
     SourceFile,
     StorageLayout,
+    metadata_text,
 )
 
 with extra("files"):
@@ -278,12 +279,6 @@ class ParquetTable(RecordBatchTable):
                     yield batch, read / total
                 if read != expected:
                     raise self.file.damaged(f"in row group {group + 1}, which ends after row {read}")
-
-
-def metadata_text(metadata: Mapping[bytes, bytes], key: str) -> str | None:
-    """An entry of the metadata."""
-    entry = metadata.get(key.encode())
-    return None if entry is None else entry.decode()
 
 
 @dataclass(frozen=True, slots=True)

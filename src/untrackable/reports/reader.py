@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, UntrackableError
 from untrackable.mechanisms.interface import LARGEST_ROUND, Mechanism, round_number
+from untrackable.reports.csv import CsvTable
 from untrackable.reports.files import (
     REPORT,
     ROUND,
@@ -23,17 +24,17 @@ from untrackable.reports.files import (
     ArrowStream,
     CellTable,
     Footer,
-    Header,
     OutOfRangeError,
     Source,
     SourceFile,
     StorageLayout,
     StoredReports,
     Table,
-    agreed,
     column_words,
+    declared,
     runs,
 )
+from untrackable.reports.numpy import NpyTable, NpzTable
 from untrackable.theory.turns import Turns
 
 _ROUND_LAYOUT = StorageLayout(63)
@@ -63,18 +64,11 @@ def read_reports(
     """
     table = _report_table(path)
     path = table.file.path
-    try:
-        header = None if table.header is None else Header.read(table.header)
-        if header is None and table.footer is not None:
-            raise ReportFileError("the description of its mechanism is missing, so the file is damaged")
-        made = agreed("mechanism", header and header.mechanism, mechanism)
-        meant = agreed("encoding", header and header.encoding, encoding)
-    except ReportFileError as error:
-        raise ReportFileError(f"{path}: {error}") from None
-    if made is None:
-        raise ReportFileError(f"{path} does not say which mechanism made its reports; give the mechanism")
+    if table.header is None and table.footer is not None:
+        raise ReportFileError(f"{path}: the description of its mechanism is missing, so the file is damaged")
+    made, meant, turns = declared(path, table.header, mechanism, encoding)
     number = None if assume_round is None else round_number(assume_round)
-    return ReportFile(table, made, meant, number, None if header is None else header.turns)
+    return ReportFile(table, made, meant, number, turns)
 
 
 def _report_table(source: Source) -> Table:
@@ -243,8 +237,6 @@ def open_stream(source: ArrowStream, error: type[UntrackableError]) -> CellTable
 def open_table(file: SourceFile, file_type: FileType) -> Table:
     """A file of a known type as a table."""
     if file_type in ("npz", "npy"):
-        from untrackable.reports.numpy import NpyTable, NpzTable
-
         return NpzTable(file) if file_type == "npz" else NpyTable(file)
     return open_cells(file, file_type)
 
@@ -259,6 +251,4 @@ def open_cells(file: SourceFile, file_type: FileType, *, any_separator: bool = F
         from untrackable.reports.arrow import ArrowTable
 
         return ArrowTable(file, stream=file_type == "stream")
-    from untrackable.reports.csv import CsvTable
-
     return CsvTable(file, compressed=file_type == "gzip", any_separator=any_separator)

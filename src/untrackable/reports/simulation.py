@@ -18,8 +18,8 @@ from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.progress import Progress
-from untrackable.reports.strict_csv import StrictCsv
-from untrackable.reports.writer import Written, check_ending, write_reports
+from untrackable.reports.csv import StrictCsv
+from untrackable.reports.files import Written, check_ending, write_reports
 from untrackable.theory.turns import Turns
 
 MOST_VALUES = 1 << 22

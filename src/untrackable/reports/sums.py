@@ -4,11 +4,12 @@ An error says which report cannot be counted. Answers are the frequencies of val
 hold.
 """
 
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -17,19 +18,31 @@ from untrackable.answers.answer import Answer, Question, answer
 from untrackable.discovery.discovery import BEAM, Discovered, discover, search_share
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.strings import DiscoveredStrings
-from untrackable.errors import EncodingError, ReportFileError
+from untrackable.errors import EncodingError, ReportFileError, SumsError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import share_heard
+from untrackable.extras import extra
 from untrackable.kernels.engine import Engine, running_on
-from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.interface import Mechanism, round_number
 from untrackable.progress import Progress
-from untrackable.reports.files import Source, StorageLayout, StoredReports, agreed
+from untrackable.reports.files import (
+    FOOTER_KEY,
+    HEADER_KEY,
+    REPORT,
+    ROUND,
+    SUMS,
+    Header,
+    Source,
+    SourceFile,
+    StorageLayout,
+    StoredReports,
+    agreed,
+    declared,
+    metadata_text,
+    whole_file,
+)
 from untrackable.reports.reader import Piece, ReportFile, is_parquet, read_reports
 from untrackable.theory.turns import Turns
-
-if TYPE_CHECKING:
-    from untrackable.reports.sums_file import SumsFile
-
 
 Ask = Callable[[Mechanism, Encoding | None, Turns | None], Question]
 """A function that makes the question from what files say: mechanism, encoding and turns."""
@@ -183,11 +196,8 @@ def open_file(
     assume_round: int | None = None,
 ) -> "ReportFile | SumsFile":
     """A file of reports, or of the sums of a closed round."""
-    if isinstance(path, (str, PathLike)) and is_parquet(Path(path)):
-        from untrackable.reports.sums_file import has_sums, read_sums
-
-        if has_sums(Path(path)):
-            return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+    if isinstance(path, (str, PathLike)) and has_sums(Path(path)):
+        return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
     return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
 
 
@@ -425,3 +435,133 @@ def discover_files(
             heard=share_heard(added.turns, len(added.rounds)),
             progress=searching,
         )
+
+
+# --- the sums of a closed round in a Parquet file ----------------------------------------------------------
+
+_ROW = {"campaign": "string", ROUND: "int64", "reports": "int64", SUMS: "large_binary"}
+"""The columns of the one row, in the names of Arrow's types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumsFile:
+    """Sums of one round of a campaign, and how their reports were made; with `has_footer`, damage is noticed."""
+
+    path: Path
+    mechanism: Mechanism
+    encoding: Encoding | None
+    turns: Turns | None
+    campaign: str
+    round: int
+    reports: int
+    has_footer: bool
+
+    def sums(self) -> Aggregator:
+        """The sums, after a check that the file is as it was written."""
+        row, metadata = _read(self.path, list(_ROW))
+        header = metadata_text(metadata, HEADER_KEY)
+        if header is not None and metadata_text(metadata, FOOTER_KEY) != _footer(header, row):
+            raise _source(self.path).damaged("or was changed", "its checksum does not match")
+        try:
+            sums = self.mechanism.restore_sums(row[SUMS], self.round)
+        except (SumsError, ValueError) as error:
+            raise ReportFileError(f"{self.path}: {error}") from None
+        if sums.n != self.reports:
+            raise ReportFileError(f"{self.path}: its sums are of {sums.n} reports where it says {self.reports}")
+        return sums
+
+
+def write_sums(
+    path: Path, header: Header, *, campaign: str, round: int, reports: int, sums: bytes, mode: int = 0o666
+) -> None:
+    """Write a file that takes its name when it is complete; `Mechanism.restore_sums` reads its sums."""
+    pa = _arrow()
+    row = {"campaign": campaign, ROUND: round, "reports": reports, SUMS: sums}
+    said = {HEADER_KEY: header.text(), FOOTER_KEY: _footer(header.text(), row)}
+    table = pa.table({name: [row[name]] for name in _ROW}, schema=pa.schema(list(_ROW.items()), metadata=said))
+    try:
+        with whole_file(path, mode=mode) as file:
+            pa.parquet.write_table(table, file, write_page_checksum=True, compression="none")
+    except OSError as error:
+        raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def has_sums(path: Path) -> bool:
+    """Whether a file has sums. False if it cannot be read: `read_reports` then says why."""
+    if not is_parquet(path):
+        return False
+    from untrackable.reports.arrow import FAILURES
+
+    try:
+        names = _arrow().parquet.read_schema(path).names
+    except FAILURES:
+        return False
+    return SUMS in names and REPORT not in names
+
+
+def read_sums(
+    path: Path,
+    *,
+    mechanism: Mechanism | None = None,
+    encoding: Encoding | None = None,
+    assume_round: int | None = None,
+) -> SumsFile:
+    """A file of sums. What is given must not contradict it; give the mechanism if the file does not name it."""
+    row, metadata = _read(path, [name for name in _ROW if name != SUMS])
+    header = metadata_text(metadata, HEADER_KEY)
+    made, meant, turns = declared(path, header, mechanism, encoding)
+    try:
+        number = round_number(row[ROUND])
+    except ValueError as error:
+        raise ReportFileError(f"{path}: {error}") from None
+    if assume_round is not None and assume_round != number:
+        raise ReportFileError(f"{path} is of round {number}, not of the one given, {assume_round}")
+    return SumsFile(
+        path=path,
+        mechanism=made,
+        encoding=meant,
+        turns=turns,
+        campaign=row["campaign"],
+        round=number,
+        reports=row["reports"],
+        has_footer=header is not None,
+    )
+
+
+def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, bytes]]:
+    """The one row, and the metadata."""
+    from untrackable.reports.arrow import FAILURES
+
+    pa = _arrow()
+    try:
+        with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            one_row = file.metadata.num_rows == 1  # More rows may not fit into memory.
+            table, metadata = file.read(columns=names if one_row else []), file.metadata.metadata or {}
+        if set(table.column_names) != set(names):
+            raise ReportFileError(f"{path} must have one row of {', '.join(_ROW)} to be the sums of a round")
+        (row,) = table.select(names).cast(pa.schema([(name, _ROW[name]) for name in names])).to_pylist()
+    except FAILURES as error:
+        raise _source(path).damaged_somewhere(error) from None
+    del table
+    pa.default_memory_pool().release_unused()  # It holds three times the sums, which may be half a gigabyte.
+    if missing := [name for name in names if row[name] is None]:
+        raise ReportFileError(f"{path} lacks {', '.join(missing)}")
+    return row, metadata
+
+
+def _arrow() -> Any:
+    """PyArrow with Parquet. It is loaded when a file of sums may be there."""
+    with extra("files"):
+        import pyarrow
+        import pyarrow.parquet
+    return pyarrow
+
+
+def _source(path: Path) -> SourceFile:
+    return SourceFile(path, ReportFileError)
+
+
+def _footer(header: str, row: dict[str, Any]) -> str:
+    """A checksum of header and row."""
+    text = "\n".join((header, *(str(row[name]) for name in _ROW if name != SUMS)))
+    return f"crc32={zlib.crc32(row[SUMS], zlib.crc32(text.encode())):08x}"

@@ -203,7 +203,7 @@ def _leave(number: int, frame: object) -> None:
 
 
 def affordable_connections(wanted: int) -> int:
-    """The number of connections, which is lower than wanted if there are not enough file descriptors."""
+    """The number of connections: fewer than wanted if there are not enough file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -35,8 +35,8 @@ def goals(**fields: str) -> Goals:
 
 
 def test_the_defaults_are_goals() -> None:
-    found = goals()
-    assert found == Goals(people=10**5, rounds=12, eps=2.0, encoding=Bit(), looks=1)
+    result = goals()
+    assert result == Goals(people=10**5, rounds=12, eps=2.0, encoding=Bit(), looks=1)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_pages_forget_once() -> None:
 
 
 def test_a_relay_is_asked_for() -> None:
-    found = goals(relay="on", crowd_delta="1e-7", margin="10 %")
-    assert (found.relay, found.crowd_delta, found.margin) == (True, 1e-7, Fraction(1, 10))
+    result = goals(relay="on", crowd_delta="1e-7", margin="10 %")
+    assert (result.relay, result.crowd_delta, result.margin) == (True, 1e-7, Fraction(1, 10))
     assert not goals().relay
 
 

@@ -40,9 +40,9 @@ def test_hidden_campaigns_look_like_missing_ones(collector: Collector, monkeypat
     create_campaign(collector.store, hidden.to_bytes(), published=False)
     assert "Hidden?" not in collector.http.get("/").text
     for part in ("", "/following", "/download.csv", "/picture.svg", "/picture.png"):
-        found, missing = (collector.http.get(f"/view/{id}{part}") for id in (hidden.id, "0" * 64))
-        assert found.status_code == missing.status_code == 404
-        assert found.text == missing.text
+        response, missing = (collector.http.get(f"/view/{id}{part}") for id in (hidden.id, "0" * 64))
+        assert response.status_code == missing.status_code == 404
+        assert response.text == missing.text
     session = Session(key="a", role="reader", token="b")  # noqa: S106
     monkeypatch.setattr("untrackable.collector.dashboard.rendering.signed_in", lambda request: session)
     text = collector.http.get("/").text

@@ -4,7 +4,6 @@ import csv
 import html
 import io
 import json
-import math
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -23,7 +22,7 @@ from tests.collector.test_small_rounds import filled as with_reports
 from untrackable import Buckets, Categories, Dealt, Deck, DiscoveredStrings, HashedStrings, IntegerRange, Memoized
 from untrackable.collector.api import create_campaign
 from untrackable.collector.closing import close_round
-from untrackable.collector.dashboard.campaign_page import COLUMNS, bars, ticks, trend_panels
+from untrackable.collector.dashboard.campaign_page import COLUMNS
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Store
 from untrackable.estimation.estimate import csv_text
@@ -106,9 +105,9 @@ def test_few_people_have_no_shares_and_no_winner(collector: Collector) -> None:
     assert shares
     assert all(0 <= share <= 100 for share in shares)
     assert '<circle class="dot"' not in text
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
-    assert {(row["frequency"], row["tells"]) for row in found} == {(None, False)}
-    assert max(abs(row["unclamped"]) for row in found) > 0.5
+    result = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["values"]
+    assert {(row["frequency"], row["tells"]) for row in result} == {(None, False)}
+    assert max(abs(row["unclamped"]) for row in result) > 0.5
     picture = collector.http.get(f"/view/{asked.id}/picture.svg").text
     assert picture.count(">cannot tell</text>") == 12
     table = collector.http.get(f"/view/{asked.id}/download.csv").text.splitlines()
@@ -149,9 +148,9 @@ def test_turns_and_who_the_reports_are_of(collector: Collector) -> None:
     assert "answers once" in text
     assert "320,000" in text
     assert "all rounds together cost what one report costs" in text
-    found = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
-    assert found["turns"] == {"share": "1", "wipes": 0}
-    assert found["verified"]["eps"] == {"lower": 2.0, "upper": 2.0, "certainty": "exact"}
+    guarantee = collector.http.get(f"/campaigns/{asked.id}/guarantee").json()
+    assert guarantee["turns"] == {"share": "1", "wipes": 0}
+    assert guarantee["verified"]["eps"] == {"lower": 2.0, "upper": 2.0, "certainty": "exact"}
     estimate = collector.http.get(f"/campaigns/{asked.id}/rounds/1/estimate").json()
     alone = asked.mechanism.aggregator().add_saved(collector.store.sums(Round(asked.id, 1)) or b"").estimate()
     first = estimate["values"][0]
@@ -177,13 +176,13 @@ TEXTS_OF_A_FILE = r"title|cell|what|why|source"
 )
 def test_no_page_shows_such_a_text_without_isolating_it(folder: str, files: str, texts: str) -> None:
     """Titles and attributes have no place for the element, and stand alone."""
-    found = 0
+    result = 0
     for page in (Path(untrackable.__file__).parent / folder).glob(files):
         shown = re.sub(r'{% block title %}.*|<title>.*|="[^"]*"', "", page.read_text(encoding="utf-8"))
         for place in re.finditer(rf"(.*?){{{{ ({texts})(?!\w)", shown):
-            found += 1
+            result += 1
             assert place[1].endswith("<bdi>"), (page.name, place[0])
-    assert found >= 5
+    assert result >= 5
 
 
 def test_a_campaign_that_has_ended_says_so(collector: Collector) -> None:
@@ -239,8 +238,8 @@ def test_long_lists_are_cut_searched_and_shown_whole(collector: Collector) -> No
     top = re.findall("<bdi>(thing [0-6])</bdi></th>", text)
     assert sorted(top) == [f"thing {i}" for i in range(7)]  # The most frequent ones come first.
     assert len(rows_of(shown(collector, asked, "?all=1"))) == 51
-    found = rows_of(shown(collector, asked, "?search=STRASSE"))
-    assert ["Straße &lt;1&gt;" in row for row in found] == [True]
+    rows = rows_of(shown(collector, asked, "?search=STRASSE"))
+    assert ["Straße &lt;1&gt;" in row for row in rows] == [True]
     part = collector.http.get(f"/view/{asked.id}?search=thing+4&part=answers").text
     assert "<html" not in part
     assert len(rows_of(part)) == 11
@@ -256,10 +255,10 @@ def test_strings_are_named_by_the_reader(collector: Collector) -> None:
     unnamed = shown(collector, asked)
     assert "Strings to look for, one on each line" in unnamed
     assert "these are buckets, each for many strings" in unnamed
-    found = html.unescape(shown(collector, asked, "?strings=red%0D%0A+green%0Ared%0A"))
-    assert [("red" in row, "green" in row) for row in rows_of(found)].count((True, False)) == 1
-    assert len(rows_of(found)) == 2
-    assert "these are buckets" not in found
+    text = html.unescape(shown(collector, asked, "?strings=red%0D%0A+green%0Ared%0A"))
+    assert [("red" in row, "green" in row) for row in rows_of(text)].count((True, False)) == 1
+    assert len(rows_of(text)) == 2
+    assert "these are buckets" not in text
 
 
 def test_strings_that_nobody_listed_have_no_trend(collector: Collector) -> None:
@@ -321,10 +320,10 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     asked = campaign(encoding=Buckets.equal_width(0, 12, 12, below="clamp", above="clamp"))
     filled(collector.store, asked, people=20_000, rounds=2)
     text = shown(collector, asked)
-    found = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["numbers"]
+    numbers = collector.http.get(f"/campaigns/{asked.id}/estimate").json()["numbers"]
     rows = re.findall('<tr><th scope="row">([^<]*)</th><td class="strong">([^<]*)</td><td>([^<]*)</td></tr>', text)
     assert [row[0] for row in rows] == ["mean", "median", "95th percentile"]
-    assert rows[0][1] == f"{found['mean']['value']:.3g}"
+    assert rows[0][1] == f"{numbers['mean']['value']:.3g}"
     for _, value, interval in rows:
         low, high = map(float, re.findall(r"between (\S+) and ([0-9.]+)", interval)[0])
         assert 0 <= low <= high <= 12
@@ -344,96 +343,20 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     assert '<th scope="row">median</th>' in refused
 
 
-def test_bars_are_shares_of_the_widest() -> None:
-    row = {"label": "a", "frequency": 0.2, "lower": 0.1, "upper": 0.4, "stands_out": True}
-    below = {"label": "b", "frequency": 0.0, "lower": 0.0, "upper": 0.02, "stands_out": False}
-    unknown = {"label": "c", "frequency": None, "lower": 0.0, "upper": 0.4, "stands_out": False}
-    first, second, third = bars([row, below, unknown], [row, below, unknown])
-    assert (third.share, third.length, third.low, third.high) == ("cannot tell", 0, 0, 100)
-    beyond = {"label": "d", "frequency": 0.5, "lower": 0.1, "upper": 0.4, "stands_out": True}
-    assert bars([beyond], [beyond])[0].length == 100  # No bar is longer than its interval.
-    assert (first.length, first.low, first.high) == (50, 25, 100)
-    assert (first.share, first.range) == ("20.00 %", "10.00 to 40.00 %")
-    assert (second.length, second.low, second.high) == (0, 0, 5)
-    assert bars([], []) == []
-
-
-def test_panels_have_one_scale() -> None:
-    found = trend_panels(
-        {
-            "rounds": [3, 5, 7],
-            "labels": ["a", "b"],
-            "frequencies": [[0.2, 0.3, 0.4], [0.0, None, 0.1]],
-            "lower": [[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]],
-            "upper": [[0.3, 0.4, 0.5], [0.1, 0.2, 0.3]],
-        },
-        width=100,
-        height=60,
-    )
-    a, b = found.panels
-    assert a.dots == [(0, 36, "round 3: 20.00 %"), (50, 24, "round 5: 30.00 %"), (100, 12, "round 7: 40.00 %")]
-    assert a.line == "0,36 50,24 100,12"
-    assert a.band == "0,24 50,12 100,0 100,24 50,36 0,48"
-    assert b.dots == [(0, 60, "round 3: 0.00 %"), (100, 48, "round 7: 10.00 %")]
-    assert found.across == [(0, "3"), (100, "7")]
-    assert found.up[0] == (60, "0 %")
-    assert found.left == 44
-
-
-def test_numbers_without_a_bound_end_at_the_edge_and_long_marks_have_room() -> None:
-    found = trend_panels(
-        {
-            "rounds": [1, 2],
-            "labels": ["median"],
-            "frequencies": [[2e6, 3e6]],
-            "lower": [[1e6, -math.inf]],
-            "upper": [[math.inf, 4e6]],
-        },
-        width=100,
-        height=40,
-        words="{:,.0f}".format,
-    )
-    assert found.panels[0].band == "0,0 100,0 100,40 0,30"
-    assert found.panels[0].dots[0] == (0, 20, "round 1: 2,000,000")
-    assert found.up[-1] == (0, "4,000,000")
-    assert found.left > 9 * 6.5
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0, 1, [0, 0.5, 1]), (0, 0.04, [0, 0.01, 0.02, 0.03, 0.04]), (-0.1, 0.3, [-0.1, 0, 0.1, 0.2, 0.3])],
-)
-def test_ticks_are_round_numbers(low: float, high: float, expected: list[float]) -> None:
-    assert ticks(low, high) == pytest.approx(expected)
-
-
-def test_a_number_that_reports_do_not_tell_has_a_band_and_no_dot() -> None:
-    trend = {
-        "rounds": [1, 2, 3],
-        "labels": ["median"],
-        "frequencies": [[math.nan, 0.4, math.nan]],
-        "lower": [[0.0, 0.3, 0.0]],
-        "upper": [[1.0, 0.5, 1.0]],
-    }
-    (panel,) = trend_panels(trend).panels
-    assert [words for _, _, words in panel.dots] == ["round 2: 40.00 %"]
-    assert "nan" not in repr(panel)
-
-
 def test_every_kind_of_file_has_the_same_answers(collector: Collector) -> None:
     asked = campaign(question="Which <page>?")
     filled(collector.store, asked, people=400, rounds=2)
     path = f"/view/{asked.id}"
     expected = collector.http.get(f"/campaigns/{asked.id}/estimate?top=12").json()
     rows = sorted(expected["values"], key=lambda row: row["value"])
-    found = {kind: collector.http.get(f"{path}/download.{kind}") for kind in ("csv", "json", "parquet")}
-    assert found["json"].json() == {"campaign": asked.id, **expected, "values": rows}
-    table = list(csv.DictReader(io.StringIO(found["csv"].text)))
+    files = {kind: collector.http.get(f"{path}/download.{kind}") for kind in ("csv", "json", "parquet")}
+    assert files["json"].json() == {"campaign": asked.id, **expected, "values": rows}
+    table = list(csv.DictReader(io.StringIO(files["csv"].text)))
     assert [row["label"] for row in table] == [row["label"] for row in rows]
     assert [float(row["upper"]) for row in table] == [row["upper"] for row in rows]
-    columns = pyarrow.parquet.read_table(io.BytesIO(found["parquet"].content)).to_pylist()
+    columns = pyarrow.parquet.read_table(io.BytesIO(files["parquet"].content)).to_pylist()
     assert columns == [{name: row[name] for name in COLUMNS} for row in rows]
-    for kind, response in found.items():
+    for kind, response in files.items():
         assert f'filename="answers-{asked.id[:12]}-rounds-1-to-2.{kind}"' in response.headers["content-disposition"]
         assert response.headers["cache-control"] == "no-store"
     one = json.loads(collector.http.get(f"{path}/download.json?round=2").content)
@@ -444,11 +367,11 @@ def test_pictures(collector: Collector) -> None:
     asked = campaign(question="Which <page>?")
     filled(collector.store, asked, people=400)
     drawn = collector.http.get(f"/view/{asked.id}/picture.svg")
-    assert drawn.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    assert drawn.headers["content-security-policy"] == "default-src 'none'; sandbox"
     picture = ET.fromstring(drawn.text)  # noqa: S314 (our own)
-    texts = ["".join(element.itertext()) for element in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Which <page>?", "400 reports of round 1", "page 0", "page 11"} <= set(texts)
-    assert "All intervals hold at once, except with probability 5 % (upper)." in texts
+    texts = [" ".join(element.itertext()) for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Which <page>? (400 reports of round 1)", "page 0", "page 11", "share of people"} <= set(texts)
+    assert "an interval that holds for all values at once, except with probability 0.05 (upper)" in " ".join(texts)
     pixels = collector.http.get(f"/view/{asked.id}/picture.png")
     assert pixels.headers["content-type"] == "image/png"
     assert pixels.content.startswith(b"\x89PNG")
@@ -496,3 +419,16 @@ def test_files_that_there_are_not(collector: Collector) -> None:
         assert response.status_code == status
         assert words in response.text
         assert response.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_changes_that_are_certain_are_marked_and_told(collector: Collector) -> None:
+    names = Categories(names=NAMES)
+    held = {1: np.arange(20_000) % 2, 2: np.ones(20_000, dtype=np.int64)}
+    sent = {number: answers(DECK, values, round=number, seed=number) for number, values in held.items()}
+    text = shown(collector, collected(collector, DECK, sent, names))
+    assert re.findall(rf"<bdi>The share of ({NAMES[0]}|{NAMES[1]}) (fell|rose) in round 2: ", text) == [
+        (NAMES[0], "fell"),
+        (NAMES[1], "rose"),
+    ]
+    assert text.count('<path class="change rose"') == text.count('<path class="change fell"') == 1
+    assert "are real, except with probability 0.05 (upper)" in text

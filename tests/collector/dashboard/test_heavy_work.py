@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from untrackable.collector.dashboard import heavy_work
-from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, awaited
+from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated, awaited
 from untrackable.collector.problems import Problem, Refused
 
 
@@ -34,10 +34,10 @@ def slow() -> Slow:
 
 @pytest.fixture
 def work(slow: Slow) -> Iterator[HeavyWork]:
-    found = HeavyWork(slow)
-    yield found
+    result = HeavyWork(slow)
+    yield result
     slow.go.set()
-    found.stop()
+    result.stop()
 
 
 def test_the_same_question_is_answered_once(work: HeavyWork, slow: Slow) -> None:
@@ -139,3 +139,66 @@ def test_the_process(capfd: pytest.CaptureFixture[str]) -> None:
     for process in (number, replaced):
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+def endless(name: str) -> str:
+    """A job that ends only if it is told to."""
+    while True:
+        heavy_work.stop_if_outdated()
+        time.sleep(0.01)
+
+
+def deaf(name: str) -> str:
+    """A job that never looks whether anybody wants it."""
+    while True:
+        time.sleep(0.01)
+
+
+def named(name: str) -> str:
+    return name
+
+
+@pytest.fixture
+def process() -> Iterator[HeavyWork]:
+    result = HeavyWork()
+    yield result
+    result.stop()
+
+
+def test_the_newest_question_stops_the_one_that_runs(process: HeavyWork) -> None:
+    first = process.submit(endless, "first", asker="a")
+    while not first.running():
+        time.sleep(0.01)
+    process.submit(named, "other", asker="b")
+    assert not first.done()
+    second = process.submit(named, "second", asker="a")
+    with pytest.raises(WorkOutdated):
+        first.result(100)
+    assert second.result(100) == "second"
+    assert process.submit(endless, "first", asker="a") is not first  # It is not remembered as done.
+    assert process.submit(named, "third", asker="a").result(100) == "third"
+
+
+def test_a_job_that_does_not_stop_is_killed(process: HeavyWork, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untrackable.collector.dashboard.heavy_work._STOP_SECONDS", 0.1)
+    process.submit(named, "warm").result(100)
+    first = process.submit(deaf, "first", asker="a")
+    while not first.running():
+        time.sleep(0.01)
+    second = process.submit(named, "second", asker="a")
+    with pytest.raises(WorkOutdated):
+        first.result(100)
+    assert second.result(100) == "second"
+
+
+def test_a_late_message_stops_no_later_job() -> None:
+    heavy_work.begin(5)
+    heavy_work.stop(4)
+    heavy_work.stop_if_outdated()
+    heavy_work.stop(5)
+    with pytest.raises(heavy_work.Outdated):
+        heavy_work.stop_if_outdated()
+    heavy_work.begin(6)
+    heavy_work.stop_if_outdated()
+    heavy_work.begin(0)
+    heavy_work.stop(0)

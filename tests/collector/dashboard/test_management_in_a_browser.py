@@ -48,8 +48,8 @@ def signed_in(site: Site, page: Page) -> None:
 
 
 def fits(page: Page) -> bool:
-    found: bool = page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    return found
+    result: bool = page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    return result
 
 
 def test_with_a_script_on_a_phone(site: Site) -> None:

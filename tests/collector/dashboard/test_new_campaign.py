@@ -39,9 +39,9 @@ QUESTION = 'Do you <smoke> & "drink"?'
 def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     """Somebody who signed in. The tests of this module share one collector, so that a plan is made once."""
     folder = tmp_path_factory.mktemp("new")
-    with visiting(open_store(f"sqlite:///{folder}/store.db")) as found:
-        found.sign_in()
-        yield found
+    with visiting(open_store(f"sqlite:///{folder}/store.db")) as result:
+        result.sign_in()
+        yield result
 
 
 def fields(visitor: Visitor, **others: str) -> dict[str, str]:
@@ -57,31 +57,33 @@ def previewed(visitor: Visitor) -> dict[str, str]:
 
 
 def hidden(answer: httpx.Response) -> dict[str, str]:
-    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', answer.text.split("/new/create")[1])
-    return {name: html.unescape(text) for name, text in found}
+    matches = re.findall(
+        r'<input type="hidden" name="([^"]+)" value="([^"]*)">', answer.text.split("/new/create")[1]
+    )
+    return {name: html.unescape(text) for name, text in matches}
 
 
 def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
     answer = manager.post("/new", **fields(manager))
     assert answer.status_code == 200
     shown = html.unescape(answer.text)
-    found = plan(goals=GOALS)
-    for sentence in verdict(found):
+    best = plan(goals=GOALS)
+    for sentence in verdict(best):
         assert sentence in shown
-    assert caption(found)[1:] in shown
+    assert caption(best)[1:] in shown
     assert "untrackable plan --values 2 --people 100000 --rounds 4 --eps 2" in shown
     live = manager.post("/new/results", **fields(manager)).json()
     assert (live["errors"], live["computing"]) == ({}, False)
-    assert verdict(found)[0] in html.unescape(live["html"])
+    assert verdict(best)[0] in html.unescape(live["html"])
 
 
 def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:
     goals = Goals(people=100, encoding=Bit(), rounds=4, eps=1.0, looks=1)
-    found = show_plan(goals)
-    assert not found.usable
-    assert found.verdict[0].startswith("Not met.")
+    best = show_plan(goals)
+    assert not best.usable
+    assert best.verdict[0].startswith("Not met.")
     enough = next(int(change.value) for change in plan(goals=goals).changes if change.goal == "people")
-    assert f"people={enough:,}".replace(",", "%2C") in [change.use for change in found.changes]
+    assert f"people={enough:,}".replace(",", "%2C") in [change.use for change in best.changes]
     assert show_plan(goals.replace(people=enough)).usable
 
 
@@ -117,15 +119,15 @@ def test_without_a_session_or_its_token_nothing_is_computed_and_nothing_lost(man
 def test_the_preview_is_the_exact_document(manager: Visitor) -> None:
     answer = manager.post("/new/preview", **fields(manager))
     document = hidden(answer)["document"]
-    found = Campaign.from_bytes(document.encode())
-    assert found.question == QUESTION
-    assert (found.rounds, found.round_seconds) == (4, 7 * 86400)
+    result = Campaign.from_bytes(document.encode())
+    assert result.question == QUESTION
+    assert (result.rounds, result.round_seconds) == (4, 7 * 86400)
     assert html.escape(document, quote=False) in answer.text.replace("&#34;", '"').replace("&#39;", "'")
-    assert f'<code class="id">{found.id}</code>' in answer.text
+    assert f'<code class="id">{result.id}</code>' in answer.text
     shown = html.unescape(answer.text)
-    asked = Asked(GOALS, QUESTION, found.first_round, found.round_seconds)
+    asked = Asked(GOALS, QUESTION, result.first_round, result.round_seconds)
     words = show_campaign(asked, None)
-    assert words.id == found.id
+    assert words.id == result.id
     assert all(sentence in shown for sentence in (*words.guarantee, words.schedule, words.accuracy[1:]))
     assert "100,000 people" in words.accuracy
 

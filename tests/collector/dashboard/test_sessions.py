@@ -140,15 +140,15 @@ def test_what_is_wrong_with_a_cookie_is_not_said(visitor: Visitor) -> None:
     id, key = new_key(visitor.store, "admin")
     revoked, old = new_key(visitor.store, "admin")
     visitor.store.revoke(revoked)
-    found, gone = visitor.store.key(id), visitor.store.key(revoked)
-    assert found is not None
+    record, gone = visitor.store.key(id), visitor.store.key(revoked)
+    assert record is not None
     assert gone is not None
     ends = int(visitor.clock.now) + SESSION_SECONDS
-    right = new_cookie(key, found, ends)
+    right = new_cookie(key, record, ends)
     wrong = (
         right.replace(id, "0" * 12), right.replace(str(ends), str(ends + 1)), right[:-1] + "g", right[:-2],
-        right[:-1] + ("0" if right[-1] != "0" else "1"), new_cookie("guess", found, ends),
-        new_cookie(key, found, ends - SESSION_SECONDS), new_cookie(old, gone, ends),
+        right[:-1] + ("0" if right[-1] != "0" else "1"), new_cookie("guess", record, ends),
+        new_cookie(key, record, ends - SESSION_SECONDS), new_cookie(old, gone, ends),
     )  # fmt: skip
     for text in wrong:
         set_cookie(visitor, text)
@@ -201,11 +201,11 @@ def test_several_processes_agree(new_url: Callable[[str], str]) -> None:
 def test_every_session_is_new(visitor: Visitor) -> None:
     """A cookie that somebody else planted does not become a session, and no session is used twice."""
     _, key = new_key(visitor.store, "admin")
-    found = set()
+    result = set()
     for _ in range(3):
         visitor.post("/sign-in", "", key=key)
-        found.add((cookie(visitor), visitor.token()))
-    assert len({value for value, _ in found}) == len({token for _, token in found}) == 3
+        result.add((cookie(visitor), visitor.token()))
+    assert len({value for value, _ in result}) == len({token for _, token in result}) == 3
 
 
 def test_signing_out(visitor: Visitor) -> None:
@@ -305,14 +305,14 @@ def test_pages_for_those_who_signed_in(visitor: Visitor, place: str) -> None:
     answer = visitor.get(place)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/sign-in?next=%2F{place[1:]}")
     visitor.sign_in()
-    found = visitor.get(place)
-    assert found.status_code == 200
-    assert found.headers["cache-control"] == "no-store"
-    assert "frame-ancestors 'none'" in found.headers["content-security-policy"]
-    assert "script-src 'self';" in found.headers["content-security-policy"]
-    assert "<script>" not in found.text
-    assert "onclick" not in found.text
-    assert "style=" not in found.text
+    response = visitor.get(place)
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "no-store"
+    assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+    assert "script-src 'self';" in response.headers["content-security-policy"]
+    assert "<script>" not in response.text
+    assert "onclick" not in response.text
+    assert "style=" not in response.text
 
 
 def test_wrong_keys_are_refused_and_not_repeated(visitor: Visitor, caplog: pytest.LogCaptureFixture) -> None:
@@ -406,8 +406,8 @@ def stored_key(access_key: str = ACCESS_KEY) -> StoredKey:
 
 
 def form_token(text: str, stored: StoredKey | None = None) -> str | None:
-    found = read_cookie(text)
-    return None if found is None else found.form_token(stored_key() if stored is None else stored)
+    result = read_cookie(text)
+    return None if result is None else result.form_token(stored_key() if stored is None else stored)
 
 
 def test_a_cookie_is_the_same_in_every_version_that_shares_a_store() -> None:
@@ -468,9 +468,9 @@ def test_a_cookie_shows_nothing_of_the_access_key() -> None:
     secret = ACCESS_KEY.split("_", 2)[2].encode()
     assert secret[:4].hex() not in text
     assert stored_key().digest[:4].hex() not in text
-    found = read_cookie(text)
+    result = read_cookie(text)
     assert "digest" not in repr(stored_key())
-    assert repr(found) == f"SessionCookie(key='0123456789ab', ends={ENDS})"
+    assert repr(result) == f"SessionCookie(key='0123456789ab', ends={ENDS})"
 
 
 def test_every_cookie_is_new() -> None:
@@ -482,6 +482,6 @@ def test_a_key_that_does_not_exist_is_refused_alike() -> None:
     """Not even a cookie that is sealed with the digest that stands for a missing key is one."""
     nobody = StoredKey("0123456789ab", "admin", bytes(32), "2026-11-16", revoked=False)
     for text in (new_cookie(ACCESS_KEY, nobody, ENDS), new_cookie(ACCESS_KEY, stored_key(), ENDS)):
-        found = read_cookie(text)
-        assert isinstance(found, SessionCookie)
-        assert found.form_token(None) is None
+        result = read_cookie(text)
+        assert isinstance(result, SessionCookie)
+        assert result.form_token(None) is None

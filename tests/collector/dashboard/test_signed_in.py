@@ -24,8 +24,8 @@ FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
 def service(visitor: Visitor) -> Service:
-    found: Service = visitor.http.app.state.service  # type: ignore[attr-defined]
-    return found
+    result: Service = visitor.http.app.state.service  # type: ignore[attr-defined]
+    return result
 
 
 def test_forms_of_strangers_are_small(visitor: Visitor) -> None:
@@ -47,11 +47,11 @@ def test_what_was_typed_in_a_session_is_still_there_after_its_end(visitor: Visit
 
 def test_a_form_takes_its_share_of_the_memory_for_reports(visitor: Visitor) -> None:
     """While it arrives. Otherwise many that never end would take as much as there is."""
-    found, held = service(visitor), list[int]()
+    result, held = service(visitor), list[int]()
     parts = iter([(b"key=" + b"x" * 3996, True), (b"y" * 1000, True), (b"", False)])
 
     async def receive() -> dict[str, Any]:
-        held.append(found.metrics.total("waiting_bytes"))
+        held.append(result.metrics.total("waiting_bytes"))
         body, more = next(parts)
         return {"type": "http.request", "body": body, "more_body": more}
 
@@ -71,7 +71,7 @@ def test_a_form_takes_its_share_of_the_memory_for_reports(visitor: Visitor) -> N
     visitor.http.portal.call(visitor.http.app, scope, receive, send)  # type: ignore[union-attr]
     assert held == [0, 4000, 5000]
     assert sent[0]["status"] == 403
-    assert found.metrics.total("waiting_bytes") == 0
+    assert result.metrics.total("waiting_bytes") == 0
 
 
 def test_forms_are_refused_if_there_is_no_memory(visitor: Visitor) -> None:
@@ -103,16 +103,16 @@ def test_forms_are_read_apart_from_reports(visitor: Visitor, monkeypatch: pytest
 
 @pytest.fixture
 def asked(visitor: Visitor) -> Campaign:
-    found = campaign()
-    create_campaign(visitor.store, found.to_bytes())
+    result = campaign()
+    create_campaign(visitor.store, result.to_bytes())
     visitor.sign_in()
-    return found
+    return result
 
 
 def stored(visitor: Visitor, asked: Campaign) -> StoredCampaign:
-    found = visitor.store.campaign(asked.id)
-    assert found is not None
-    return found
+    record = visitor.store.campaign(asked.id)
+    assert record is not None
+    return record
 
 
 def request(session: Session | None, query: str = "") -> Request:
@@ -187,10 +187,10 @@ def test_what_is_offered(visitor: Visitor, asked: Campaign) -> None:
         visitor.clock.now = BEGIN + (number - 1) * HOUR + 10
         body = b"".join(bodies(asked, 1, round=number))
         visitor.http.post(f"/campaigns/{asked.id}/reports", content=body, headers=OCTETS)
-    found = offered(visitor, asked)
-    assert found is not None
-    assert found.rounds[:2] == (ClosableRound(15, True), ClosableRound(14, False))
-    assert (len(found.rounds), found.further) == (12, 3)
+    result = offered(visitor, asked)
+    assert result is not None
+    assert result.rounds[:2] == (ClosableRound(15, True), ClosableRound(14, False))
+    assert (len(result.rounds), result.further) == (12, 3)
     visitor.clock.now = BEGIN - 10
     assert offered(visitor, asked) == OfferedActions((), 0, True, False)
     visitor.clock.now = BEGIN + 30 * HOUR
@@ -212,12 +212,12 @@ def test_a_key_is_shown_once(visitor: Visitor) -> None:
     answer = visitor.post("/keys", role="reader")
     assert answer.status_code == 201
     assert answer.headers["cache-control"] == "no-store"
-    found = re.search(r">(ut_[0-9a-f]{12}_[A-Za-z0-9_-]{43})</pre>", answer.text)
-    assert found is not None
-    assert role_of(visitor.store, found[1]) == "reader"
+    match = re.search(r">(ut_[0-9a-f]{12}_[A-Za-z0-9_-]{43})</pre>", answer.text)
+    assert match is not None
+    assert role_of(visitor.store, match[1]) == "reader"
     listed = visitor.get("/keys").text
-    assert found[1].split("_")[1] in listed
-    assert found[1].split("_", 2)[2] not in listed
+    assert match[1].split("_")[1] in listed
+    assert match[1].split("_", 2)[2] not in listed
 
 
 def test_keys_are_revoked_with_their_sessions(visitor: Visitor) -> None:

@@ -38,8 +38,8 @@ class Visitor:
         return response
 
     def token(self) -> str:
-        found = re.search(r'name="token" value="([0-9a-f]+)"', self.get("/").text)
-        return "" if found is None else found[1]
+        response = re.search(r'name="token" value="([0-9a-f]+)"', self.get("/").text)
+        return "" if response is None else response[1]
 
     def sign_in(self, role: str = "admin") -> str:
         """Sign in with a new key, and return its id."""

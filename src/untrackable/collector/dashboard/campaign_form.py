@@ -1,4 +1,4 @@
-"""The form of a new campaign: what people type becomes goals, or says beside each field what is wrong with it.
+"""The form of a new campaign: what people type becomes goals, or an error beside its field.
 
 The goals and their limits are those of `planning.goal_fields`. What people may answer is described by fields of its
 own.
@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 from untrackable import checks
 from untrackable.collector.dashboard.signed_in import Form
 from untrackable.display.numbers import odds_factor
+from untrackable.display.view import Table
 from untrackable.encodings.encoding import (
     LARGEST_BITS,
     SHORTEST_SALT,
@@ -120,7 +121,7 @@ class Asked:
 
 @dataclass(slots=True)
 class CampaignForm:
-    """A form as somebody typed it, what is wrong with it by field, and what it asks for if nothing is.
+    """A form as somebody typed it, its errors by field, and the goals if there are none.
 
     `sent` has all fields that arrived, and `typed` those that are shown.
     """
@@ -145,7 +146,7 @@ def empty_form(now: float) -> CampaignForm:
 
 
 def unread_form(sent: Form) -> CampaignForm:
-    """The form as it was sent, without looking at what is wrong with it."""
+    """The form as it was sent, unchecked."""
     changed = dict(parse_qsl(sent.get("use", ""), keep_blank_values=True))
     sent = sent | {name: text for name, text in changed.items() if name in _CHANGEABLE}
     form = CampaignForm({name: sent.get(name, "") for name in (*DEFAULTS, "first", *_TICKS)}, sent)
@@ -417,15 +418,6 @@ class ShownChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTable:
-    """A table: its headings, its rows, and how to read it."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ShownPlan:
     """A plan in words: the answer first, then what anybody can learn, and the rest for people who ask for more."""
 
@@ -433,8 +425,8 @@ class ShownPlan:
     verdict: tuple[str, ...]
     learned: tuple[str, ...]
     more: tuple[str, ...]
-    figures: ShownTable
-    ways: ShownTable | None
+    figures: Table
+    ways: Table | None
     """The ways to ask for several answers at once."""
     changes: tuple[ShownChange, ...]
     """What would be enough, if the goals are not met."""

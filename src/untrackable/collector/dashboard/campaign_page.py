@@ -1,18 +1,13 @@
 """The page of one campaign: its guarantee, its answers, their trend, files, and how to embed it.
 
-`CampaignAnswers` are the answers of all rounds that are closed and have enough reports. The page shows them as text
-and as charts, whose shapes are computed here and drawn as SVG by templates. Downloads and pictures have the same
-answers as the page.
+`CampaignAnswers` are the answers of all rounds that are closed and have enough reports. What is `Shown` of them has
+a view and charts like any other result: the page, downloads and pictures are made of these.
 """
 
-import csv
-import io
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from math import isfinite, isnan
-from textwrap import wrap
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -20,14 +15,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from untrackable import strict_json
-from untrackable.answers.answer import NumberSummary, table_of
+from untrackable.answers.answer import table_of
+from untrackable.answers.trend import NumberTrend
 from untrackable.collector import browser
 from untrackable.collector.api import estimated
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, awaited
 from untrackable.collector.dashboard.rendering import HEADERS, in_turn, page, page_turn, visible_campaign
 from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.dashboard.signed_in import done_words, offered_actions
-from untrackable.collector.estimates import FrequentValues, fewest_reports, reports_missing
+from untrackable.collector.estimates import (
+    MOST_CANDIDATES,
+    FrequentValues,
+    fewest_reports,
+    reports_missing,
+    rounds_with_enough_reports,
+    trend_of_numbers,
+    trend_of_values,
+)
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
@@ -42,23 +46,35 @@ from untrackable.display.campaign import (
     observers,
     schedule_words,
 )
+from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
     BUCKET_WORDS,
     active_notes,
     band_words,
+    interval_bars,
     interval_words,
     number_band_words,
     number_notes,
     number_rows,
     rounds_words,
 )
-from untrackable.display.numbers import percent, range_words, shown_share
-from untrackable.display.page import page_template
-from untrackable.display.trend import amount, trend_name
+from untrackable.display.numbers import range_words, shown_share
+from untrackable.display.svg import bar_rows, svg_of
+from untrackable.display.trend import amount, change_note, change_sentence, trend_group, trend_name
+from untrackable.display.view import (
+    Chart,
+    Column,
+    Kind,
+    Table,
+    View,
+    charts_of,
+    make_charts,
+    make_view,
+    view_of,
+    write_columns,
+)
 from untrackable.encodings.encoding import AskedTable
-from untrackable.estimation.estimate import csv_cell
 from untrackable.estimation.rounds import ActivePeople
-from untrackable.extras import extra
 from untrackable.protocol.campaign import Campaign
 
 MOST_ROWS = 2000
@@ -72,12 +88,45 @@ TREND_VALUES = 6
 
 
 class Shown(NamedTuple):
-    """The answers that are shown: of these strings to look for, if any, these rounds, and this table, if any."""
+    """The answers that are shown: of these strings to look for, if any, these rounds, and this table, if any.
 
+    Like any result, it has a view and charts.
+    """
+
+    campaign: Campaign
     candidates: tuple[str, ...]
     rounds: tuple[int, ...]
     table: AskedTable | None
-    found: FrequentValues
+    values: FrequentValues
+
+
+@make_view.register
+def _(shown: Shown) -> View:
+    campaign, values, table = shown.campaign, shown.values, shown.table
+    name = {} if table is None else {"table": table.name}
+    discovered = campaign.encoding.kind == "discovered-strings"
+    return View(
+        title=campaign.question,
+        sentences=[f"{values.reports:,} reports of {rounds_words(shown.rounds)}"],
+        tables=[] if values.numbers is None else [Table(("", "", ""), number_rows(values.numbers))],
+        data=lambda: {
+            name: Column(_KINDS.get(name, "float64"), tuple(row[name] for row in values.rows)) for name in COLUMNS
+        },
+        notes=interval_words(values.beta, values.rows, discovered=discovered),
+        about={"reports": values.reports, "beta": values.beta},
+        json=lambda: {"campaign": campaign.id, **name, **values.to_json()},
+    )
+
+
+@make_charts.register
+def _(shown: Shown, top: int) -> list[Chart]:
+    of = "" if shown.table is None else f"{shown.table.name}: "
+    title = f"{shown.campaign.question} ({of}{view_of(shown).sentences[0]})"
+    return [interval_bars(title, _bars(largest(shown.values.rows, top)), shown.values.beta)]
+
+
+def _bars(rows: Sequence[dict[str, Any]]) -> list[Bar]:
+    return [Bar(r["label"], r["frequency"], r["lower"], r["upper"], r["stands_out"]) for r in rows]
 
 
 class CampaignAnswers:
@@ -87,8 +136,6 @@ class CampaignAnswers:
     """
 
     def __init__(self, service: Service, campaign: Campaign, *, everything: bool = False) -> None:
-        from untrackable.collector.estimates import rounds_with_enough_reports
-
         self._service, self.campaign, self._everything = service, campaign, everything
         self.rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
 
@@ -112,7 +159,7 @@ class CampaignAnswers:
         candidates = candidates_of(query.get("strings"))
         rounds = self.chosen(query.get("round"))
         table = self.table(query.get("table"))
-        return Shown(candidates, rounds, table, self.estimate(rounds, candidates, table))
+        return Shown(self.campaign, candidates, rounds, table, self.estimate(rounds, candidates, table))
 
     def table(self, asked: str | None) -> AskedTable | None:
         """The table that is asked for, by default the first; None if there are none, or for all looks of a path."""
@@ -129,31 +176,29 @@ class CampaignAnswers:
         Of many, those come first that are certainly more frequent.
         """
         name = None if table is None else table.name
-        found = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS, table=name)
-        rows = found.rows
+        values = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS, table=name)
+        rows = values.rows
         if table is not None and len(rows) == len(table.cells) <= FEW_ROWS:
             order = {cell.label: place for place, cell in enumerate(table.cells)}
             rows = sorted(rows, key=lambda row: order[row["label"]])
         elif len(rows) == self.campaign.answers.values <= FEW_ROWS and not candidates:
             rows = sorted(rows, key=lambda row: row["value"])
-        return found._replace(rows=rows)
+        return values._replace(rows=rows)
 
-    def trend(
+    def trends(
         self, rows: list[dict[str, Any]], candidates: tuple[str, ...] = (), table: AskedTable | None = None
-    ) -> dict[str, Any] | None:
-        """The trend of these answers over the last rounds; None if there is none to draw."""
+    ) -> tuple[NumberTrend, ...]:
+        """The trends of these answers over the last rounds; none if there is nothing to draw."""
         rounds = self.trend_rounds
         if len(rounds) * self.campaign.looks < 2 or not rows or self.campaign.encoding.kind == "discovered-strings":
-            return None
-        from untrackable.collector.estimates import trend_of_values
-
+            return ()
         shown = largest(rows, TREND_VALUES)
         named = bool(candidates) or table is not None
         name = None if table is None else table.name
         values = [row["value"] if named else int(row["value"]) for row in shown]
 
-        def make() -> dict[str, Any]:
-            found = trend_of_values(
+        def make() -> tuple[NumberTrend, ...]:
+            shares = trend_of_values(
                 self._service.store,
                 self.campaign,
                 rounds=rounds,
@@ -161,42 +206,22 @@ class CampaignAnswers:
                 candidates=candidates,
                 table=name,
             )
-            lower, upper = found.interval()
-            return {
-                "rounds": found.rounds,
-                "beta": found.beta,
-                "labels": [row["label"] for row in shown],
-                "frequencies": [[None if isnan(x) else x for x in each] for each in found.shares().T.tolist()],
-                "lower": lower.T.tolist(),
-                "upper": upper.T.tolist(),
-            }
+            return shares.by_value([row["label"] for row in shown])
 
-        first = self._service.store.first_key(self.campaign.id)
-        asked = ("trend", self.campaign.id, rounds, tuple(values), candidates, name, first)
-        return self._service.cached_answer(asked, make)
+        return self._cached("trend", rounds, tuple(values), candidates, name, make=make)
 
-    def number_trends(self) -> list[dict[str, Any]]:
+    def number_trends(self) -> tuple[NumberTrend, ...]:
         """The trends of mean and quantiles over the last rounds, if people answer with numbers; else none."""
         rounds = self.trend_rounds
         if len(rounds) * self.campaign.looks < 2 or not self.campaign.answers.ordered:
-            return []
-        from untrackable.collector.estimates import trend_of_numbers
+            return ()
+        return self._cached(
+            "numbers", rounds, make=lambda: trend_of_numbers(self._service.store, self.campaign, rounds=rounds)
+        )
 
-        def make() -> list[dict[str, Any]]:
-            return [
-                {
-                    "label": trend_name(found),
-                    "rounds": found.rounds,
-                    "beta": found.beta,
-                    "estimates": found.estimates.tolist(),
-                    "lower": found.lower.tolist(),
-                    "upper": found.upper.tolist(),
-                }
-                for found in trend_of_numbers(self._service.store, self.campaign, rounds=rounds)
-            ]
-
-        asked = ("numbers", self.campaign.id, rounds, self._service.store.first_key(self.campaign.id))
-        return self._service.cached_answer(asked, make)
+    def _cached(self, *asked: Any, make: Callable[[], tuple[NumberTrend, ...]]) -> tuple[NumberTrend, ...]:
+        key = (self.campaign.id, self._service.store.first_key(self.campaign.id), *asked)
+        return self._service.cached_answer(key, make)
 
     def _why_none(self) -> str:
         """Why no round is shown. Somebody who is signed in reads how many more reports the last one needed."""
@@ -227,129 +252,10 @@ def largest(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 
 def candidates_of(text: str | None) -> tuple[str, ...]:
     """The strings that somebody looks for: one on each line."""
-    from untrackable.collector.estimates import MOST_CANDIDATES
-
-    found = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
-    if len(found) > MOST_CANDIDATES:
+    strings = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
+    if len(strings) > MOST_CANDIDATES:
         raise Refused(Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {MOST_CANDIDATES:,}")
-    return found
-
-
-_TICKS = 4
-"""About how many marks an axis has."""
-_LETTER = 6.8
-"""How wide a letter of a mark is, in the units of the drawing."""
-
-
-class Bar(NamedTuple):
-    """One answer: its texts, and the bar and its whisker in percent of the widest."""
-
-    label: str
-    share: str
-    range: str
-    stands_out: bool
-    length: float
-    low: float
-    high: float
-
-
-class Panel(NamedTuple):
-    """The trend of one answer: a band, and a dot for each round, in the units of the drawing."""
-
-    label: str
-    band: str
-    line: str
-    dots: list[tuple[float, float, str]]
-
-
-class Panels(NamedTuple):
-    """The trends of several answers at one scale: their panels, the marks of both axes, and room for these."""
-
-    width: float
-    height: float
-    panels: list[Panel]
-    across: list[tuple[float, str]]
-    up: list[tuple[float, str]]
-    left: float
-
-
-def widest_share(rows: Sequence[dict[str, Any]]) -> float:
-    """The scale of bars: the highest upper end of an interval."""
-    return max((row["upper"] for row in rows), default=1.0) or 1.0
-
-
-def bars(rows: Sequence[dict[str, Any]], all_rows: Sequence[dict[str, Any]]) -> list[Bar]:
-    """The bars of some answers, at the scale of all of them. None is longer than its interval."""
-    widest = widest_share(all_rows)
-
-    def place(share: float) -> float:
-        return round(100 * share / widest, 2)
-
-    return [
-        Bar(
-            row["label"],
-            shown_share(row["frequency"]),
-            range_words(row["lower"], row["upper"]),
-            row["stands_out"],
-            0.0 if row["frequency"] is None else place(min(row["upper"], max(row["lower"], row["frequency"]))),
-            place(row["lower"]),
-            place(row["upper"]),
-        )
-        for row in rows
-    ]
-
-
-def trend_panels(
-    trend: dict[str, Any],
-    *,
-    width: float = 280,
-    height: float = 110,
-    words: Callable[[float], str] = percent,
-) -> Panels:
-    """The panels of a trend, with `rounds`, `labels`, and `frequencies`, `lower` and `upper` for each label.
-
-    Ends that have no bound are drawn at the edge. A number that the reports do not tell has no dot.
-    """
-    rounds: list[int] = trend["rounds"]
-    parts = [ends for of in ("frequencies", "lower", "upper") for ends in trend[of]]
-    drawn: list[float] = [end for ends in parts for end in ends if end is not None and isfinite(end)]
-    lowest, highest = min(0.0, *drawn), max(1e-9, *drawn)
-
-    def across(number: float) -> float:
-        return round(width * (number - rounds[0]) / (rounds[-1] - rounds[0]), 2)
-
-    def up(share: float) -> float:
-        within = min(highest, max(lowest, share))
-        return round(height * (highest - within) / (highest - lowest), 2)
-
-    panels = []
-    for label, shares, lower, upper in zip(
-        trend["labels"], trend["frequencies"], trend["lower"], trend["upper"], strict=True
-    ):
-        edge = [(across(number), up(end)) for number, end in zip(rounds, upper, strict=True)]
-        edge += reversed([(across(number), up(end)) for number, end in zip(rounds, lower, strict=True)])
-        dots = [
-            (across(n), up(share), f"round {n}: {words(share)}")
-            for n, share in zip(rounds, shares, strict=True)
-            if share is not None and not isnan(share)
-        ]
-        panels.append(Panel(label, _points(edge), _points((x, y) for x, y, _ in dots), dots))
-    places = [(up(tick), words(tick).replace(".00 %", " %")) for tick in ticks(lowest, highest)]
-    ends = [(across(number), f"{number:,}") for number in (rounds[0], rounds[-1])]
-    left = max(44.0, 14 + _LETTER * max(len(text) for _, text in places))
-    return Panels(width, height, panels, ends, places, left)
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two ends."""
-    rough = (high - low) / _TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough)
-    return [round(step * i, 12) for i in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
-
-
-def _points(found: Any) -> str:
-    return " ".join(f"{x:g},{y:g}" for x, y in found)
+    return strings
 
 
 _MOST_CHOICES = 200
@@ -401,14 +307,14 @@ class CampaignPage:
     def _costs(self, stored: StoredCampaign) -> list[Cost] | str:
         """What rounds cost, or why that is not known now."""
         try:
-            found: list[Cost] = self._work.submit(round_costs, stored.document).result(_PATIENCE)
+            result: list[Cost] = self._work.submit(round_costs, stored.document).result(_PATIENCE)
         except TimeoutError:
             return "This is being computed. Load the page again in a few seconds."
         except Refused as refused:
             return f"This is not known yet: {refused.detail}. Load the page again in a few seconds."
         except WorkFailed as failed:
             return f"This is not known: {failed}."
-        return found
+        return result
 
     def _answers(self, campaign: Campaign, answers: CampaignAnswers, asked: dict[str, str]) -> dict[str, Any]:
         """The answers that are shown, or why there are none."""
@@ -423,30 +329,29 @@ class CampaignPage:
             "tables": _tables(campaign),
             "table": asked.get("table", ""),
             "why": "",
-            "trend": None,
+            "trends": [],
             "numbers": None,
-            "number_trends": None,
         }
         try:
-            candidates, rounds, table, found = answers.asked(asked)
+            result = answers.asked(asked)
         except Refused as refused:
             return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}.{_help(refused, asked)}"}
-        rows = found.rows
+        candidates, table, values = result.candidates, result.table, result.values
+        rows = values.rows
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
         shown = matching if everything else largest(matching, FEW_ROWS)
         discovered = campaign.encoding.kind == "discovered-strings"
         about |= {
-            "bars": bars(shown, matching),
+            "bars": _drawn_bars(shown),
             "matching": len(matching),
             "rows": len(rows),
             "others": 0 if discovered or candidates else max(0, _answers(campaign, table) - len(rows)),
             "shares": bool(rows) or discovered,
-            "numbers": _numbers(found.numbers),
-            "reports": found.reports,
-            "span": rounds_words(rounds),
-            "sample": _sample(campaign, found.people, len(rounds)),
+            "numbers": _numbers(result),
+            "heading": view_of(result).sentences[0],
+            "sample": _sample(campaign, values.people, len(result.rounds)),
             "words": interval_words(
-                found.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
+                values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
             ),
             "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
             "discovered": discovered,
@@ -454,9 +359,21 @@ class CampaignPage:
             "more": _query({**asked, "all": "1"}, "table", "round", "strings", "search", "all"),
         }
         if asked.get("part") != "answers":
-            about["trend"] = _share_trends(answers, matching, candidates, table)
-            about["number_trends"] = _number_trends(answers)
+            some = len(matching) > TREND_VALUES
+            about["trends"] = [
+                _drawn_trends(answers, answers.number_trends(), number_band_words),
+                _drawn_trends(answers, _share_trends(answers, matching, candidates, table), band_words, some=some),
+            ]
         return about
+
+
+def _drawn_bars(rows: Sequence[dict[str, Any]]) -> list[tuple[Bar, str, str, str]]:
+    """Each answer with its bar, its share and its interval."""
+    drawing = interval_bars("", _bars(rows), 1.0).drawing
+    return [
+        (bar, drawn, shown_share(bar.share), range_words(bar.lower, bar.upper))
+        for bar, drawn in zip(drawing.bars, bar_rows(drawing), strict=True)
+    ]
 
 
 def _share_trends(
@@ -464,57 +381,44 @@ def _share_trends(
     rows: list[dict[str, Any]],
     candidates: tuple[str, ...],
     table: AskedTable | None,
-) -> dict[str, Any] | None:
-    """The shares of answers round by round: a panel for each, and the same as a table."""
+) -> tuple[NumberTrend, ...]:
     try:
-        found = answers.trend(rows, candidates, table)
+        return answers.trends(rows, candidates, table)
     except Refused:
-        return None
-    if found is None:
-        return None
+        return ()
 
-    def cell(label: int, at: int) -> tuple[str, str]:
-        low, high = found["lower"][label][at], found["upper"][label][at]
-        return shown_share(found["frequencies"][label][at]), range_words(low, high)
 
-    labels, rounds = found["labels"], found["rounds"]
+def _drawn_trends(
+    answers: CampaignAnswers,
+    trends: Sequence[NumberTrend],
+    words: Callable[[float, int], str],
+    *,
+    some: bool = False,
+) -> dict[str, Any] | None:
+    """Shares, or mean and quantiles, round by round: a panel for each, the changes, and the same as a table."""
+    if not trends:
+        return None
+    rounds, labels = trends[0].rounds, [trend_name(each) for each in trends]
+    ends = f"from round {rounds[0]:,} to {rounds[-1]:,}: the numbers are in the table below"
+    drawings = [chart.drawing for chart in trend_group(trends, "")]
     return {
-        "drawn": [trend_panels(found)],
+        "panels": [(name, svg_of(each, f"{name}, {ends}")) for name, each in zip(labels, drawings, strict=True)],
+        "changes": [change_sentence(each, change, each.unit) for each in trends for change in each.changes],
+        "change_words": change_note(trends[0], all_values=trends[0].unit is None and len(trends) > 1),
         "labels": labels,
-        "table": [(number, [cell(i, at) for i in range(len(labels))]) for at, number in enumerate(rounds)],
-        "words": band_words(found["beta"], len(rounds)) + _look_words(answers.campaign),
-        "some": len(rows) > TREND_VALUES,
+        "table": [(number, [_cell(each, at) for each in trends]) for at, number in enumerate(rounds)],
+        "words": words(trends[0].beta, len(rounds)) + _look_words(answers.campaign),
+        "some": some,
         "earlier": len(answers.rounds) > len(answers.trend_rounds),
     }
 
 
-def _number_trends(answers: CampaignAnswers) -> dict[str, Any] | None:
-    """Mean and quantiles round by round: a panel for each, and the same as a table."""
-    found = answers.number_trends()
-    if not found:
-        return None
-    unit = getattr(answers.campaign.answers, "unit", "")
-    words = partial(amount, unit=unit)
-
-    def cell(each: dict[str, Any], at: int) -> tuple[str, str]:
-        low, high = amount(each["lower"][at], unit, "down"), amount(each["upper"][at], unit, "up")
-        return words(each["estimates"][at]), f"{low} to {high}"
-
-    return {
-        "drawn": [
-            trend_panels(
-                {**each, "labels": [each["label"]], "frequencies": [each["estimates"]]}
-                | {end: [each[end]] for end in ("lower", "upper")},
-                words=words,
-            )
-            for each in found
-        ],
-        "labels": [each["label"] for each in found],
-        "table": [(number, [cell(each, at) for each in found]) for at, number in enumerate(found[0]["rounds"])],
-        "words": number_band_words(found[0]["beta"], len(found[0]["rounds"])) + _look_words(answers.campaign),
-        "some": False,
-        "earlier": len(answers.rounds) > len(answers.trend_rounds),
-    }
+def _cell(trend: NumberTrend, at: int) -> tuple[str, str]:
+    """The estimate of a round, and where the number lies."""
+    low, high = float(trend.lower[at]), float(trend.upper[at])
+    ends = f"{amount(low, trend.unit, 'down')} to {amount(high, trend.unit, 'up')}"
+    estimate = amount(float(trend.estimates[at]), trend.unit)
+    return estimate, range_words(low, high) if trend.unit is None else ends
 
 
 def _look_words(campaign: Campaign) -> str:
@@ -548,8 +452,8 @@ def _others(rows: list[dict[str, Any]], matching: list[dict[str, Any]], shown: l
 
 def _query(asked: dict[str, str], *names: str) -> str:
     """A part of what was asked, for addresses that ask for the same."""
-    found = urlencode({name: asked[name] for name in names if asked.get(name)})
-    return f"?{found}" if found else ""
+    query = urlencode({name: asked[name] for name in names if asked.get(name)})
+    return f"?{query}" if query else ""
 
 
 def _answers(campaign: Campaign, table: AskedTable | None) -> int:
@@ -564,18 +468,19 @@ def _tables(campaign: Campaign) -> list[str]:
     return ["", *names] if campaign.looks > 1 else names
 
 
-def _numbers(summary: NumberSummary | None) -> dict[str, Any] | None:
+def _numbers(shown: Shown) -> dict[str, Any] | None:
     """Mean and quantiles in words, if people answer with numbers."""
+    summary = shown.values.numbers
     if summary is None:
         return None
     notes = [f"{note[:1].upper()}{note[1:]}." for note in number_notes(summary)]
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
-    return {"rows": number_rows(summary), "notes": notes}
+    return {"rows": view_of(shown).tables[0].rows, "notes": notes}
 
 
 def _sample(campaign: Campaign, people: ActivePeople, rounds: int) -> str:
-    """How many people were active, and of whom shares are; empty if everybody answers every round."""
+    """The number of active people, and the population of the shares; empty if everybody answers every round."""
     if campaign.turns is None:
         return ""
     return " ".join(
@@ -586,8 +491,8 @@ def _sample(campaign: Campaign, people: ActivePeople, rounds: int) -> str:
 
 COLUMNS = ("label", "frequency", "tells", "unclamped", "standard_error", "lower", "upper", "stands_out")
 """The columns of files. Intervals hold for all answers at once."""
-_KINDS = {"label": "string", "tells": "bool", "stands_out": "bool"}
-"""The kinds of the columns of Parquet files that are not numbers."""
+_KINDS: Mapping[str, Kind] = {"label": "string", "tells": "bool", "stands_out": "bool"}
+"""The kinds of the columns that are not numbers."""
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
@@ -597,12 +502,6 @@ _TYPES = {
 }
 _SECONDS = 15.0
 """How long somebody waits for a file that the process for heavy work makes."""
-_LETTERS = 120
-"""How many letters of the words below a picture fit on a line."""
-_SHARPNESS = 2.0
-"""How many pixels of a PNG are one unit of the drawing."""
-_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""The characters that no XML may contain, but that a string to look for may have."""
 
 
 class AnswerFiles:
@@ -614,96 +513,60 @@ class AnswerFiles:
     def download(self, request: Request) -> Response:
         """The answers as CSV, JSON or Parquet."""
         kind = request.path_params["kind"]
-        campaign, shown = self._asked(request)
-        table, found = shown.table, shown.found
+        shown = self._asked(request)
+        view = view_of(shown)
         if kind == "csv":
-            content = _csv(found.rows)
+            content = column_file(f".{kind}", tuple(view.data().items()))
         elif kind == "json":
-            about = {"campaign": campaign.id} | ({} if table is None else {"table": table.name})
-            content = strict_json.write({**about, **found.to_json()}).encode()
+            content = strict_json.write(view.to_json()).encode()
         elif kind == "parquet":
-            rows = tuple(tuple(row[name] for name in COLUMNS) for row in found.rows)
-            content = awaited(self._work.submit(parquet, rows, found.reports, found.beta), _SECONDS)
+            job = (column_file, f".{kind}", tuple(view.data().items()), tuple(view.about.items()))
+            content = awaited(self._work.submit(*job), _SECONDS)
         else:
             raise Refused(Problem.NOT_FOUND, "answers can be downloaded as csv, json or parquet")
-        return _file(content, kind, campaign, shown)
+        return _file(content, kind, shown)
 
     def picture(self, request: Request) -> Response:
         """The answers with the largest estimates as bars with their intervals."""
         kind = request.path_params["kind"]
         if kind not in ("svg", "png"):
             raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
-        campaign, shown = self._asked(request)
-        with page_turn():
-            drawing = picture(campaign, shown)
-        content = drawing.encode() if kind == "svg" else awaited(self._work.submit(png, drawing), _SECONDS)
-        return _file(content, kind, campaign, shown)
+        shown = self._asked(request)
+        (chart,) = charts_of(shown, FEW_ROWS)
+        return _file(awaited(self._work.submit(picture, f".{kind}", chart), _SECONDS), kind, shown)
 
     @in_turn
-    def _asked(self, request: Request) -> tuple[Campaign, Shown]:
+    def _asked(self, request: Request) -> Shown:
         campaign = self._service.campaign(visible_campaign(self._service, request).id)
-        return campaign, CampaignAnswers(self._service, campaign).asked(request.query_params)
+        return CampaignAnswers(self._service, campaign).asked(request.query_params)
 
 
-def picture(campaign: Campaign, shown: Shown) -> str:
-    """The picture as SVG, on white paper."""
-    found, name = shown.found, "" if shown.table is None else f"{shown.table.name}: "
-    rows = largest(found.rows, FEW_ROWS)
-    highest = widest_share(rows)
-    discovered = campaign.encoding.kind == "discovered-strings"
-    words = interval_words(found.beta, rows, discovered=discovered)
-    drawn = page_template("untrackable.collector.dashboard", "templates/picture.svg").render(
-        question=campaign.question,
-        about=f"{name}{found.reports:,} reports of {rounds_words(shown.rounds)}",
-        bars=bars(rows, rows),
-        marks=[(tick / highest, percent(tick).replace(".00 %", " %")) for tick in ticks(0.0, highest)],
-        words=[line for said in words for line in wrap(said, _LETTERS)],
-    )
-    return _NOT_XML.sub("\ufffd", drawn)
+def picture(ending: str, chart: Chart) -> bytes:
+    """A chart as a picture. This runs in the process for heavy work."""
+    from untrackable.display.picture import Picture
+
+    return Picture.of([chart]).content(ending)
 
 
-def png(drawing: str) -> bytes:
-    """A drawing in pixels. This runs in the process for heavy work."""
-    with extra("plots"):
-        import vl_convert
-
-    return vl_convert.svg_to_png(drawing, scale=_SHARPNESS)
-
-
-def parquet(rows: tuple[tuple[Any, ...], ...], reports: int, beta: float) -> bytes:
-    """Answers as a Parquet file. This runs in the process for heavy work."""
-    with extra("files"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-    columns = zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
-    table = pa.table(
-        {
-            name: pa.array(column, type=_KINDS.get(name, "float64"))
-            for name, column in zip(COLUMNS, columns, strict=True)
-        }
-    )
-    file = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({"reports": str(reports), "beta": repr(beta)}), file)
-    return file.getvalue()
+def column_file(
+    ending: str, columns: tuple[tuple[str, Column], ...], about: tuple[tuple[str, Any], ...] = ()
+) -> bytes:
+    """Columns as the content of a file. For Parquet, this runs in the process for heavy work."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"answers{ending}"
+        write_columns(path, dict(columns), dict(about))
+        return path.read_bytes()
 
 
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow(csv_cell(row[name]) for name in COLUMNS)
-    return text.getvalue().encode()
-
-
-def _file(content: bytes, kind: str, campaign: Campaign, shown: Shown) -> Response:
-    rounds, table, asked = shown.rounds, shown.table, campaign.encoding.asked
+def _file(content: bytes, kind: str, shown: Shown) -> Response:
+    campaign, rounds, table = shown.campaign, shown.rounds, shown.table
+    asked = campaign.encoding.asked
     which = f"round-{rounds[0]}" if len(rounds) == 1 else f"rounds-{rounds[0]}-to-{rounds[-1]}"
     if asked is not None and table is not None and len(asked.tables) > 1:
         which = f"table-{asked.tables.index(table) + 1}-{which}"
     name = f"answers-{campaign.id[:12]}-{which}.{kind}"
-    # A picture has its own style inside, and nothing else may run in it.
-    policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    headers = {"content-security-policy": policy, "content-disposition": f'attachment; filename="{name}"'}
+    headers = {
+        "content-security-policy": "default-src 'none'; sandbox",
+        "content-disposition": f'attachment; filename="{name}"',
+    }
     return Response(content, headers={**HEADERS, **headers}, media_type=_TYPES[kind])

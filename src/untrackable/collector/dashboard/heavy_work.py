@@ -5,8 +5,10 @@ loaded, which takes seconds to load. So this is not `pebble`, which ends the pro
 """
 
 import contextlib
+import logging
 import os
 import pickle
+import queue
 import subprocess
 import sys
 import threading
@@ -14,9 +16,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from untrackable.collector.problems import Problem, Refused
+from untrackable.errors import UntrackableError
+from untrackable.serving.problems import error_location
+from untrackable.serving.server import RepeatedLines
 
 Job = Callable[..., Any]
 """A function at the top of a module. What goes in and out is pickled, and what goes in is hashable too."""
@@ -121,7 +126,7 @@ class HeavyWork:
         return future
 
     def _forget(self) -> None:
-        """Forget the oldest results if there are too many, and who asked for what is done."""
+        """Forget the oldest results if there are too many, and the askers of finished jobs."""
         done = [call for call, future in self._known.items() if future.done()]
         for call in done[: max(0, len(self._known) - _REMEMBERED)]:
             del self._known[call]
@@ -241,8 +246,8 @@ class _Process:
             if self._killed:
                 raise WorkFailed("the collector is shutting down")
             if self._child is None or self._child.poll() is not None:
-                self._child = subprocess.Popen(
-                    [sys.executable, "-m", "untrackable.collector.dashboard.work_process"],
+                self._child = subprocess.Popen(  # noqa: S603 (our own)
+                    [sys.executable, "-c", f"from {__name__} import main; main()"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -281,3 +286,51 @@ def stop_if_outdated() -> None:
     """End the job that calls this if its asker asked for another one meanwhile."""
     if 0 < _numbers["running"] <= _numbers["outdated"]:
         raise Outdated
+
+
+_NICE = 15
+_log = logging.getLogger("untrackable.collector")
+
+
+def main() -> None:
+    """Do one job after another in the worker process, until the process that asks for them is gone."""
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # Nothing else may write between the answers.
+    log = logging.StreamHandler()
+    log.addFilter(RepeatedLines())
+    logging.basicConfig(handlers=[log], format="%(levelname)s: %(message)s", level=logging.WARNING)
+    jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    while True:
+        number, job, arguments = jobs.get()
+        begin(number)
+        pickle.dump(done(job, arguments), answers)
+        answers.flush()
+
+
+def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
+    """Pass jobs on. Once nobody can ask any more, this process ends, even in the middle of a job."""
+    try:
+        while True:
+            number, job, arguments = pickle.load(asked)  # noqa: S301 (from the process that started this one)
+            if job is None:
+                stop(number)
+            else:
+                jobs.put((number, job, arguments))
+    except EOFError:
+        os._exit(0)
+
+
+def done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Whether a job worked, and its result or why not. That is None if nobody wants it any more."""
+    try:
+        return True, job(*arguments)
+    except (ValueError, UntrackableError) as error:  # Their texts are for people.
+        return False, str(error)
+    except Outdated:
+        return False, None
+    except Exception as error:
+        _log.error("A page's computation failed because of a fault: %s", error_location(error))
+        return False, "this is a fault of the collector; the operator finds it in the log"

@@ -49,21 +49,21 @@ _OUTDATED = "You have signed in again since this page was loaded. Nothing was ch
 
 def show_plan(goals: Goals) -> ShownPlan:
     """Plan for these goals, in the words that `untrackable plan` prints."""
-    from untrackable.collector.dashboard.planned_words import shown_plan
+    from untrackable.collector.dashboard.jobs import shown_plan
 
     return shown_plan(goals)
 
 
 def show_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
-    from untrackable.collector.dashboard.planned_words import shown_campaign
+    from untrackable.collector.dashboard.jobs import shown_campaign
 
     return shown_campaign(asked, gateway)
 
 
 def begin() -> None:
     """Start the process and load what plans need, before somebody waits for one."""
-    from untrackable.collector.dashboard import planned_words  # noqa: F401
+    from untrackable.collector.dashboard import jobs  # noqa: F401
 
 
 class _Computing(Exception):
@@ -103,15 +103,15 @@ class NewCampaign:
         form, problem = await self._sent(request, campaign=False)
         answer: dict[str, Any] = {"errors": form.errors, "computing": False, "html": ""}
         if problem:
-            answer["html"] = part("plan_problem.html", problem=problem)
+            answer["html"] = part("plan_results.html", problem=problem)
         elif form.asked is not None:
             try:
                 shown = await self._computed(request, form, show_plan, form.asked.goals)
-                answer["html"] = part("plan_results.html", plan=shown)
+                answer["html"] = part("plan_results.html", plan=shown, problem="")
             except _Computing:
                 answer["computing"] = True
             except (Refused, WorkFailed) as error:
-                answer["html"] = part("plan_problem.html", problem=_sentence(str(error)))
+                answer["html"] = part("plan_results.html", problem=_sentence(str(error)))
         return JSONResponse(answer, headers=HEADERS)
 
     async def preview(self, request: Request) -> Response:

@@ -61,20 +61,22 @@ class FollowingPage:
     def show(self, request: Request) -> Response:
         """Render the page: the answer, or that it is being computed, or why it cannot be."""
         stored = visible_campaign(self._service, request)
-        parts: dict[str, Any] = {"id": stored.id, "question": self._service.campaign(stored.id).question}
+        question = self._service.campaign(stored.id).question
         future = self._work.submit(following_parts, stored.document)
-        if not future.done():
-            return page(request, "following_waiting.html", status=202, **parts)
-        try:
-            audit: dict[str, Any] = future.result()
-        except WorkFailed as failed:
-            return page(request, "following_failed.html", status=500, why=str(failed), **parts)
-        return page(request, "following.html", **parts, **audit)
+        status, parts = 200, dict[str, Any](id=stored.id, question=question, waiting=not future.done(), why="")
+        if parts["waiting"]:
+            status = 202
+        else:
+            try:
+                parts |= future.result()
+            except WorkFailed as failed:
+                status, parts["why"] = 500, str(failed)
+        return page(request, "following.html", status=status, **parts)
 
 
 def following_parts(document: bytes) -> dict[str, Any]:
     """What the page shows of a campaign. This runs in the process for audits, which alone loads what it needs."""
-    from untrackable.collector.dashboard.campaign_audit import audit_campaign, shown_audit
+    from untrackable.collector.dashboard.jobs import audit_campaign, shown_audit
 
     return shown_audit(audit_campaign(document))
 

@@ -60,7 +60,7 @@ def _files() -> dict[str, bytes]:
     folder = resources.files("untrackable.collector.dashboard") / "static"
     contents = {path.name: path.read_bytes() for path in folder.iterdir() if PurePath(path.name).suffix in _TYPES}
     theme = (resources.files("untrackable.display") / _THEME).read_bytes()
-    return contents | {"dashboard.css": theme + contents["dashboard.css"] + contents["forms.css"]}
+    return contents | {"dashboard.css": theme + contents["dashboard.css"]}
 
 
 Made = TypeVar("Made")

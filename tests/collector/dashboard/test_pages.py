@@ -13,8 +13,8 @@ from tests.auditing.test_turns_audit import turns_campaign
 from tests.collector.conftest import in_this_process
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
-from untrackable.collector.dashboard.campaign_audit import Following, audit_campaign, shown_audit
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job
+from untrackable.collector.dashboard.jobs import Following, audit_campaign, shown_audit
 from untrackable.collector.dashboard.pages import following_parts
 from untrackable.collector.settings import open_store
 
@@ -34,15 +34,15 @@ class Held:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Held:
-    found = Held()
-    monkeypatch.setattr("untrackable.collector.app.HeavyWork", lambda: HeavyWork(found))
-    return found
+    gate = Held()
+    monkeypatch.setattr("untrackable.collector.app.HeavyWork", lambda: HeavyWork(gate))
+    return gate
 
 
 @pytest.fixture
 def collector(tmp_path: Path, held: Held) -> Iterator[Collector]:
-    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as found:
-        yield found
+    with collecting(open_store(f"sqlite:///{tmp_path}/x.db")) as result:
+        yield result
         held.go.set()
 
 
@@ -115,9 +115,9 @@ def test_rappor_has_the_same_privacy(facts: Following) -> None:
 
 
 def test_one_round_has_nothing_to_follow() -> None:
-    found = audit_campaign(campaign(rounds=1).to_bytes())
-    assert found.no_attack == "following takes at least two rounds"
-    assert found.own == found.rival == []
+    audit = audit_campaign(campaign(rounds=1).to_bytes())
+    assert audit.no_attack == "following takes at least two rounds"
+    assert audit.own == audit.rival == []
 
 
 def test_one_turn_has_no_attack(collector: Collector, held: Held) -> None:
