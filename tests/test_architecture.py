@@ -74,10 +74,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "theory": ("factor search", "convolution kept_*", "experiment", "*"),
     "estimation": ("intervals", "estimate", "aggregators", "*"),
     "reports": ("files", "arrow csv numpy", "reader", "*"),
-    "auditing": ("streams attacks attack_bounds", "audit recordings client_audit", "comparison file_audit"),
-    "planning": ("goal_fields", "goals", "forecast", "plan", "*"),
+    "auditing": ("streams attacks", "audit black_box", "recordings comparison", "file_audit"),
+    "planning": ("goal_fields", "goals", "forecast", "plan"),
     "client": ("folder policy", "state ledger sending", "client"),
-    "cli": ("terminal", "help_layout mechanism_argument", "options", "*"),
+    "cli": ("terminal", "mechanism_argument", "options", "campaign", "*"),
 }  # fmt: skip
 """Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""
 

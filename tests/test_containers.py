@@ -16,8 +16,8 @@ import yaml  # type: ignore[import-untyped]
 
 from tests.collector.servers import process
 from tests.distribution import said
-from untrackable.cli.servers import relay as relay_command
-from untrackable.cli.servers import serve as serve_command
+from untrackable.cli.collect import relay as relay_command
+from untrackable.cli.collect import serve as serve_command
 from untrackable.collector.api import ADDRESS, GAUGES
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings

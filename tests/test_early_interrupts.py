@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from untrackable.cli.help_layout import PlainCommand
+from untrackable.cli.terminal import PlainCommand
 from untrackable.early_interrupts import INTERRUPTED, end_at_once, raise_interrupts
 
 LOADED = "import os, signal; signal.raise_signal(signal.SIGINT); os.write(1, b'went on'); os._exit(0)"

@@ -25,7 +25,7 @@ from untrackable.lazy_names import lazy_names
 TYPE_CHECKING = False  # as type checkers know it; importing it would take most of the time
 if TYPE_CHECKING:
     from untrackable.auditing.audit import audit as audit
-    from untrackable.auditing.client_audit import audit_client as audit_client
+    from untrackable.auditing.black_box import audit_client as audit_client
     from untrackable.auditing.comparison import compare as compare
     from untrackable.auditing.file_audit import audit_file as audit_file
     from untrackable.brackets import Bracket as Bracket
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from untrackable.mechanisms.stored import Stored as Stored
     from untrackable.planning.goals import Goals as Goals
     from untrackable.planning.plan import plan as plan
-    from untrackable.planning.together import plan_together as plan_together
+    from untrackable.planning.plan import plan_together as plan_together
     from untrackable.protocol.campaign import Campaign as Campaign
     from untrackable.protocol.campaign import Directory as Directory
     from untrackable.protocol.campaign import Guarantee as Guarantee
@@ -91,13 +91,13 @@ __all__, __getattr__, __dir__ = lazy_names(
         "Stored": "mechanisms.stored",
         "attendance": "theory.turns",
         "audit": "auditing.audit",
-        "audit_client": "auditing.client_audit",
+        "audit_client": "auditing.black_box",
         "audit_file": "auditing.file_audit",
         "compare": "auditing.comparison",
         "discover": "discovery.discovery",
         "estimate_files": "reports.sums",
         "plan": "planning.plan",
-        "plan_together": "planning.together",
+        "plan_together": "planning.plan",
         "read_reports": "reports.reader",
         "write_reports": "reports.files",
     },

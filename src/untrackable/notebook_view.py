@@ -45,8 +45,8 @@ class NotebookView:
         """
         top = checks.integer("top", top, low=1)
         if path is not None:
-            _display("picture").picture_path(path, force=force)
-        made: ShownPicture = _display("picture").picture_of(self, top)
+            _display("charts").picture_path(path, force=force)
+        made: ShownPicture = _display("charts").picture_of(self, top)
         if path is not None:
             made.save(path, force=force)
         return made

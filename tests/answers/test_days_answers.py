@@ -43,9 +43,9 @@ def test_shares_of_those_who_came_back_hold() -> None:
     values, truth = people()
     missed = 0
     for seed in range(TIMES):
-        found = returned_shares(answered(RETENTION, values, seed), beta=BETA)
-        missed += any(not share.lower <= truth[share.days] <= share.upper for share in found)
-        assert [share.days for share in found] == [1, 7, 28]
+        result = returned_shares(answered(RETENTION, values, seed), beta=BETA)
+        missed += any(not share.lower <= truth[share.days] <= share.upper for share in result)
+        assert [share.days for share in result] == [1, 7, 28]
     assert missed <= binom.isf(1e-9, TIMES, BETA)
     many = returned_shares(answered(RETENTION, np.tile(values, 100), 1))
     for share in many:
@@ -58,17 +58,17 @@ def test_shares_of_active_people_hold() -> None:
     values = np.arange(PEOPLE) % 29
     missed = 0
     for seed in range(TIMES):
-        found = active_shares(answered(ACTIVE_DAYS, values, seed), beta=BETA)
-        missed += any(not share.lower <= (values >= share.days).mean() <= share.upper for share in found)
+        result = active_shares(answered(ACTIVE_DAYS, values, seed), beta=BETA)
+        missed += any(not share.lower <= (values >= share.days).mean() <= share.upper for share in result)
     assert missed <= binom.isf(1e-9, TIMES, BETA)
     (half,) = active_shares(answered(ACTIVE_DAYS, np.tile(values, 100), 1), (14,))
     assert abs(half.value - (values >= 14).mean()) < 0.03
 
 
 def test_few_reports_tell_nothing() -> None:
-    found = returned_shares(answered(RETENTION, np.zeros(3, dtype=np.int64), 1, eps=0.1))
-    assert not any(share.tells for share in found)
-    assert all(0 <= share.value <= 1 for share in found)
+    result = returned_shares(answered(RETENTION, np.zeros(3, dtype=np.int64), 1, eps=0.1))
+    assert not any(share.tells for share in result)
+    assert all(0 <= share.value <= 1 for share in result)
 
 
 def test_other_questions_are_refused() -> None:

@@ -73,15 +73,15 @@ def changing(path: Path, people: int, rounds: int, seed: int) -> list[NDArray[np
     """People of whom a tenth change their answer from look to look."""
     rng = np.random.default_rng(seed)
     held = rng.integers(0, path.of.values, size=people)
-    found = []
+    result = []
     for _ in range(rounds):
         looks = []
         for _ in range(path.looks):
             new = rng.random(people) < 0.1
             held = np.where(new, rng.integers(0, path.of.values, size=people), held)
             looks.append(held)
-        found.append(np.sum([each << i * path.of.bits for i, each in enumerate(looks)], axis=0))
-    return found
+        result.append(np.sum([each << i * path.of.bits for i, each in enumerate(looks)], axis=0))
+    return result
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_intervals_hold_of_each_look_and_of_all_under_changing_answers(
         ]
     )
     for trial in range(trials):
-        found, sums, question = answers_of(path, paths, trial, width=width)
-        assert list(found.rounds) == list(range(1, rounds * looks + 1))
-        for estimate, shares in zip(found.rounds.values(), truth, strict=True):
+        result, sums, question = answers_of(path, paths, trial, width=width)
+        assert list(result.rounds) == list(range(1, rounds * looks + 1))
+        for estimate, shares in zip(result.rounds.values(), truth, strict=True):
             low, high = estimate.interval(simultaneous=True)
             missed += bool(((shares < low) | (shares > high)).any())
-        low, high = found.best.interval(simultaneous=True)
+        low, high = result.best.interval(simultaneous=True)
         # Everybody is active in all rounds, so rounds have about as many reports each.
         missed_mean += bool(((truth.mean(axis=0) < low) | (truth.mean(axis=0) > high)).any())
         if trial < 40:
@@ -122,31 +122,31 @@ def test_a_person_counts_once_in_the_mean() -> None:
     """People who never change: all looks together say hardly more than one."""
     path = Path(of=Bit(), looks=4)
     steady = np.where(np.arange(20_000) % 2, 15, 0)
-    found, _, _ = answers_of(path, [steady, steady], 1, eps=8.0)
-    one, mean = found.rounds[1], found.best
+    result, _, _ = answers_of(path, [steady, steady], 1, eps=8.0)
+    one, mean = result.rounds[1], result.best
     assert mean.n == 20_000
     assert one.n == pytest.approx(10_000, rel=0.05)
     # Of one round half of the people are heard, of all rounds every report is one person's.
     assert mean.standard_error[0] > 0.5 / math.sqrt(mean.n)
-    assert found.people().lower <= 20_000 <= found.people().upper
-    assert found.people().upper < 21_000
-    assert not found.independent
+    assert result.people().lower <= 20_000 <= result.people().upper
+    assert result.people().upper < 21_000
+    assert not result.independent
 
 
 def test_trends_are_over_looks() -> None:
     path = Path(of=IntegerRange(low=0, high=3), looks=2)
     paths = changing(path, 4000, 3, 5)
-    found, sums, question = answers_of(path, paths, 3, eps=5.0)
+    result, sums, question = answers_of(path, paths, 3, eps=5.0)
     shares = trend(question, sums, [0, 3])
     assert shares.rounds == (1, 2, 3, 4, 5, 6)
     assert not shares.independent
-    again = answered_trend(found, [0, 3])
+    again = answered_trend(result, [0, 3])
     assert again.rounds == shares.rounds
     assert again.frequencies == pytest.approx(shares.frequencies)
-    means = next(each for each in number_trends(found) if "mean" in each.name)
+    means = next(each for each in number_trends(result) if "mean" in each.name)
     assert means.rounds == shares.rounds
     assert all(low <= 1.5 <= high for low, high in zip(means.lower + -0.1, means.upper + 0.1, strict=True))
-    assert people_trend(found).reports[0] == people_trend(found).reports[1]
+    assert people_trend(result).reports[0] == people_trend(result).reports[1]
 
 
 @pytest.mark.parametrize("of", [Bit(), IntegerRange(low=0, high=2)], ids=str)
@@ -157,7 +157,7 @@ def test_changes_are_within_their_intervals(of: Encoding) -> None:
     truth = [float(np.mean((held & mask) != (held >> of.bits))) for held in paths]
     question = Question(about(path, 4.0), path, turns=Turns(rounds=rounds), table="changes")
     for trial in range(trials):
-        found, sums, _ = answers_of(path, paths, trial, eps=4.0)
+        result, sums, _ = answers_of(path, paths, trial, eps=4.0)
         told = answer(question, sums)
         for number, share in enumerate(truth, 1):
             estimate = told.rounds[number]
@@ -165,7 +165,7 @@ def test_changes_are_within_their_intervals(of: Encoding) -> None:
             missed += not low[0] <= share <= high[0]
             errors.append((estimate.frequencies[0] - share) / estimate.standard_error[0])
             # The same people tell a change far better than the difference of two looks that others answer.
-            looks = list(found.rounds.values())
+            looks = list(result.rounds.values())
             assert estimate.standard_error[0] < np.hypot(looks[0].standard_error[0], looks[1].standard_error[0])
     assert missed <= binom.isf(ALARM, 2 * trials, 0.05)
     assert 0.85 < np.std(errors) < 1.15

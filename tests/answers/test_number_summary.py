@@ -28,35 +28,35 @@ def times(above: Outside) -> Buckets:
 
 
 def test_numbers_in_words() -> None:
-    found = summed(times("clamp"), 6)
-    assert found is not None
-    mean, median, high = number_rows(found)
+    result = summed(times("clamp"), 6)
+    assert result is not None
+    mean, median, high = number_rows(result)
     assert (mean.name, median.name, high.name) == ("mean", "median", "95th percentile")
     assert mean.interval.startswith("between 5")
     assert median.interval == "between 650 ms and 1 s"
-    assert "numbers above the range count as its nearest number" in number_notes(found)
-    assert "(upper)" in number_notes(found)[0]
-    content = found.to_json()
+    assert "numbers above the range count as its nearest number" in number_notes(result)
+    assert "(upper)" in number_notes(result)[0]
+    content = result.to_json()
     assert json.loads(json.dumps(content, allow_nan=False)) == content
     assert content["quantiles"][0]["lower"] == 650
 
 
 def test_numbers_out_of_range() -> None:
-    found = summed(times("separate"), 14)
-    assert found is not None
-    assert found.mean is None
-    assert [row[1:] for row in number_rows(found)] == [("out of range", "at least 20 s")] * 2
-    assert number_notes(found)[-1].startswith("not given: there is no bound on the mean")
-    assert found.to_json()["quantiles"][0]["value"] == "inf"
+    result = summed(times("separate"), 14)
+    assert result is not None
+    assert result.mean is None
+    assert [row[1:] for row in number_rows(result)] == [("out of range", "at least 20 s")] * 2
+    assert number_notes(result)[-1].startswith("not given: there is no bound on the mean")
+    assert result.to_json()["quantiles"][0]["value"] == "inf"
     within = summed(times("separate"), 3)
     assert within is not None
     assert number_rows(within)[0].interval == "between 180 ms and 280 ms"
 
 
 def test_what_cannot_be_told() -> None:
-    found = summed(IntegerRange(low=0, high=200), 5, eps=0.05)
-    assert found is not None
-    assert [row[1:] for row in number_rows(found)] == [("these reports cannot tell", "")] * 3
+    result = summed(IntegerRange(low=0, high=200), 5, eps=0.05)
+    assert result is not None
+    assert [row[1:] for row in number_rows(result)] == [("these reports cannot tell", "")] * 3
     large = summed(IntegerRange(low=0, high=MOST_NUMBERS), 5)
     assert large is not None
     assert number_rows(large) == []
@@ -64,9 +64,9 @@ def test_what_cannot_be_told() -> None:
 
 
 def test_exactly_one_number() -> None:
-    found = summed(IntegerRange(low=0, high=3), 2)
-    assert found is not None
-    assert number_rows(found)[1] == ("median", "2", "exactly 2")
+    result = summed(IntegerRange(low=0, high=3), 2)
+    assert result is not None
+    assert number_rows(result)[1] == ("median", "2", "exactly 2")
 
 
 @pytest.mark.parametrize("encoding", [Bit(), Categories(names=["a", "b"])])
@@ -86,8 +86,8 @@ def test_names_and_digits() -> None:
 
 
 def test_infinite_numbers_are_strings_in_json() -> None:
-    found = summed(times("separate"), 14)
-    assert found is not None
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert told["quantiles"][0]["upper"] in ("inf", found.quantiles[0].upper)
+    result = summed(times("separate"), 14)
+    assert result is not None
+    told = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert told["quantiles"][0]["upper"] in ("inf", result.quantiles[0].upper)
     assert told["quantiles"][1]["upper"] == "inf"

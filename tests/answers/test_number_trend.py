@@ -36,15 +36,15 @@ def reports_of(mechanism: Mechanism, values: NDArray[np.int64], seed: int = 1) -
     rounds = values.shape[1]
     if mechanism.independent:
         return np.concatenate([batch.reports for batch in mechanism.simulate(values, rounds=rounds, seed=seed)])
-    found: NDArray[np.uint64] | None = None
+    result: NDArray[np.uint64] | None = None
     for value in np.unique(values):
         alone = np.concatenate(
             [b.reports for b in mechanism.simulate(np.full(len(values), value), rounds=rounds, seed=seed + value)]
         )
         mine = (values == value).reshape(*values.shape, *(1,) * (alone.ndim - 2))
-        found = alone if found is None else np.where(mine, alone, found)
-    assert found is not None
-    return found
+        result = alone if result is None else np.where(mine, alone, result)
+    assert result is not None
+    return result
 
 
 def answered(
@@ -72,11 +72,11 @@ def truths(shape: str) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def asked(found: Answer) -> dict[str, NumberTrend]:
+def asked(result: Answer) -> dict[str, NumberTrend]:
     return {
-        "mean": mean_trend(found, beta=BETA),
-        "median": quantile_trend(found, 0.5, beta=BETA),
-        "0.9": quantile_trend(found, 0.9, beta=BETA),
+        "mean": mean_trend(result, beta=BETA),
+        "median": quantile_trend(result, 0.5, beta=BETA),
+        "0.9": quantile_trend(result, 0.9, beta=BETA),
     }
 
 
@@ -87,18 +87,18 @@ def test_bands_and_changes_are_wrong_as_rarely_as_stated(mechanism: Mechanism, s
     reports = reports_of(mechanism, np.tile(held(shape), (TIMES, 1)))
     missed, wrong, changed = (dict.fromkeys(truths(shape), 0) for _ in range(3))
     for part in reports.reshape(TIMES, PEOPLE, *reports.shape[1:]):
-        for name, found in asked(answered(mechanism, part)).items():
+        for name, result in asked(answered(mechanism, part)).items():
             truth = truths(shape)[name]
-            missed[name] += bool(np.any((truth < found.lower) | (truth > found.upper)))
-            changed[name] += bool(found.changes)
-            for change in found.changes:
+            missed[name] += bool(np.any((truth < result.lower) | (truth > result.upper)))
+            changed[name] += bool(result.changes)
+            for change in result.changes:
                 before, after = (truth[a - 1 : b] for a, b in (change.before, change.after))
                 # Rounds weigh the same. A mixture's quantile lies between those of its rounds.
                 least, most = after.min() - before.max(), after.max() - before.min()
                 inside = change.lower <= most + 1e-9 and change.upper >= least - 1e-9
                 stretch = truth[change.first - 1 : change.last]
                 wrong[name] += not (inside and np.ptp(stretch) > 0)
-            assert found.independent == mechanism.independent
+            assert result.independent == mechanism.independent
     most = binom.isf(1e-9, TIMES, BETA)
     for name in truths(shape):
         assert missed[name] <= most
@@ -110,8 +110,8 @@ def test_bands_and_changes_are_wrong_as_rarely_as_stated(mechanism: Mechanism, s
 
 
 def test_a_step_is_located() -> None:
-    found = asked(answered(DECK, reports_of(DECK, np.repeat(held("step"), 20, axis=0))))
-    for trend_found in found.values():
+    result = asked(answered(DECK, reports_of(DECK, np.repeat(held("step"), 20, axis=0))))
+    for trend_found in result.values():
         (change,) = trend_found.changes
         assert (change.first, change.last, change.at, change.rose) == (3, 4, 4, True)
         assert change.lower <= 3 <= change.upper
@@ -119,10 +119,10 @@ def test_a_step_is_located() -> None:
 
 
 def test_sums_are_those_of_each_round() -> None:
-    found = answered(DECK, reports_of(DECK, held("step")), beta=0.05)
+    result = answered(DECK, reports_of(DECK, held("step")), beta=0.05)
     weights = np.arange(8) >= 5
-    together = sum_trend(found, weights, name="many", beta=0.05 * ROUNDS)
-    for i, estimate in enumerate(found.rounds.values()):
+    together = sum_trend(result, weights, name="many", beta=0.05 * ROUNDS)
+    for i, estimate in enumerate(result.rounds.values()):
         alone = estimate.functional(weights)
         assert together.estimates[i] == pytest.approx(alone.value)
         assert together.lower[i] == pytest.approx(alone.lower)
@@ -130,28 +130,28 @@ def test_sums_are_those_of_each_round() -> None:
         assert together.standard_errors is not None
         assert together.standard_errors[i] == pytest.approx(alone.standard_error)
     with pytest.raises(ValueError, match="weights must be 8"):
-        sum_trend(found, [1.0], name="few")
+        sum_trend(result, [1.0], name="few")
 
 
 def test_numbers_are_those_of_each_round() -> None:
     encoding = Buckets(edges=[0, 1, 2, 4, 8, 16, 32, 64, 128])
-    found = answered(DECK, reports_of(DECK, held("step")), encoding, beta=0.05)
-    mean, median = mean_trend(found, beta=0.05 * ROUNDS), quantile_trend(found, 0.5, beta=0.05 * ROUNDS)
-    for i, estimate in enumerate(found.rounds.values()):
+    result = answered(DECK, reports_of(DECK, held("step")), encoding, beta=0.05)
+    mean, median = mean_trend(result, beta=0.05 * ROUNDS), quantile_trend(result, 0.5, beta=0.05 * ROUNDS)
+    for i, estimate in enumerate(result.rounds.values()):
         assert mean.lower[i] == pytest.approx(estimate.mean().lower)
         assert mean.upper[i] == pytest.approx(estimate.mean().upper)
         assert mean.estimates[i] == pytest.approx(estimate.mean().value)
         quantile = estimate.quantile(0.5)
         assert (median.lower[i], median.upper[i]) == (quantile.lower, quantile.upper)
-    assert [trend_found.quantile for trend_found in number_trends(found)] == [None, 0.5, 0.95]
+    assert [trend_found.quantile for trend_found in number_trends(result)] == [None, 0.5, 0.95]
 
 
 def test_numbers_without_a_bound_have_no_mean() -> None:
     encoding = Buckets(edges=[0, 1, 2, 4, 8, 16, 32, 64], above="separate")
-    found = answered(DECK, reports_of(DECK, held("still")), encoding)
+    result = answered(DECK, reports_of(DECK, held("still")), encoding)
     with pytest.raises(ValueError, match="no bound on the mean"):
-        mean_trend(found)
-    assert [trend_found.quantile for trend_found in number_trends(found)] == [0.5, 0.95]
+        mean_trend(result)
+    assert [trend_found.quantile for trend_found in number_trends(result)] == [0.5, 0.95]
     names = answered(DECK, reports_of(DECK, held("still")), Categories(names=list("abcdefgh")))
     assert number_trends(names) == ()
 
@@ -181,10 +181,10 @@ def test_changes_of_shares_hold_for_all_values_at_once() -> None:
 def test_values_that_share_hash_functions_have_a_band_too() -> None:
     sketch = Fresh(CountMeanSketch(hashes=16, width=64, eps=6.0, values=4))
     reports = reports_of(sketch, np.repeat([[0, 0, 0, 3, 3, 3]], 20_000, axis=0).astype(np.int64))
-    found = answered_trend(answered(sketch, reports, None), [0, 3])
-    assert not found.independent
-    assert found.lower[0, 0] <= next(iter(answered(sketch, reports, None).rounds.values())).interval().lower[0]
-    fell, rose = found.changes
+    result = answered_trend(answered(sketch, reports, None), [0, 3])
+    assert not result.independent
+    assert result.lower[0, 0] <= next(iter(answered(sketch, reports, None).rounds.values())).interval().lower[0]
+    fell, rose = result.changes
     assert [(change.first, change.last, change.rose) for change in (*fell, *rose)] == [(3, 4, False), (3, 4, True)]
 
 

@@ -53,12 +53,12 @@ def test_sums_that_add_up_are_added_up() -> None:
     question, sums = Question(DECK, COLOURS), sums_of(DECK)
     whole = merged_sums(sums_of(DECK), DECK.aggregator())
     read = Once(sums)
-    found = pooled_estimate(question, read, 0.05)
+    result = pooled_estimate(question, read, 0.05)
     assert read.read == [1, 2, 3]
-    assert found.estimate is not None
-    assert found.estimate.n == whole.n == 600
-    assert np.array_equal(found.estimate.frequencies, whole.estimate().frequencies[:3])
-    assert found.note == ""
+    assert result.estimate is not None
+    assert result.estimate.n == whole.n == 600
+    assert np.array_equal(result.estimate.frequencies, whole.estimate().frequencies[:3])
+    assert result.note == ""
 
 
 @pytest.mark.parametrize("mechanism", [FADING, Lgrr(values=9, keep=0.9, tell=0.8)])
@@ -66,10 +66,10 @@ def test_other_rounds_are_weighted_by_their_variance(mechanism: Mechanism) -> No
     question, sums = Question(mechanism, None), sums_of(mechanism)
     alone = {number: one.estimate(0.05) for number, one in sums.items()}
     expected = Rounds(mechanism, alone).pooled(beta=0.05)
-    for found in (pooled_estimate(question, sums, 0.05), pooled_estimate(question, sums, 0.05, alone=alone)):
-        assert found.estimate is not None
-        assert np.array_equal(found.estimate.frequencies, expected.frequencies)
-        assert np.array_equal(found.estimate.simultaneous_radius, expected.simultaneous_radius)
+    for result in (pooled_estimate(question, sums, 0.05), pooled_estimate(question, sums, 0.05, alone=alone)):
+        assert result.estimate is not None
+        assert np.array_equal(result.estimate.frequencies, expected.frequencies)
+        assert np.array_equal(result.estimate.simultaneous_radius, expected.simultaneous_radius)
 
 
 def test_rounds_that_gain_nothing_or_cannot_be_pooled() -> None:
@@ -78,18 +78,18 @@ def test_rounds_that_gain_nothing_or_cannot_be_pooled() -> None:
     assert kept.estimate is not None
     assert "pooling them gains nothing" in kept.note
     sketch = Memoized(CountMeanSketch(hashes=4, width=16, eps=2.0, values=12))
-    found = pooled_estimate(Question(sketch, None), sums_of(sketch), 0.05)
-    assert found.estimate is None
-    assert "cannot be pooled" in found.note
+    result = pooled_estimate(Question(sketch, None), sums_of(sketch), 0.05)
+    assert result.estimate is None
+    assert "cannot be pooled" in result.note
 
 
 def test_an_answer_has_every_round_and_all_together() -> None:
-    found = answer(Question(DECK, COLOURS), sums_of(DECK), beta=0.1)
-    assert list(found.rounds) == [1, 2, 3]
-    assert found.pooled is found.best
-    assert found.best.beta == 0.1
-    assert found.labelled(found.best).values == ["red", "green", "blue"]
-    assert (found.mechanism, found.encoding) == (DECK, COLOURS)
+    result = answer(Question(DECK, COLOURS), sums_of(DECK), beta=0.1)
+    assert list(result.rounds) == [1, 2, 3]
+    assert result.pooled is result.best
+    assert result.best.beta == 0.1
+    assert result.labelled(result.best).values == ["red", "green", "blue"]
+    assert (result.mechanism, result.encoding) == (DECK, COLOURS)
     one = answer(Question(DECK, COLOURS), {2: sums_of(DECK)[2]})
     assert one.pooled is one.best
     assert one.best.n == 200

@@ -18,7 +18,7 @@ from tests.seen_spread import BETA, TIMES, check_promise, check_width, most_miss
 from untrackable import Categories, Deck, Fading, IntegerRange
 from untrackable.answers.answer import Answer, Question, active_shares, answer, returned_shares
 from untrackable.answers.trend import NumberTrend, mean_trend, quantile_trend
-from untrackable.display.campaign_accuracy import campaign_accuracy
+from untrackable.display.campaign import campaign_accuracy
 from untrackable.encodings import Choices, Record
 from untrackable.encodings.days_of_use import ACTIVE_DAYS, RETENTION, DaysOfUse
 from untrackable.estimation.estimate import Estimate
@@ -47,18 +47,18 @@ def estimates(made: Any, question: Question, held: NDArray[Any], round: int) -> 
         yield question.estimate(question.prepare(made.aggregator(round)).add(part), BETA)
 
 
-def check_shares(found: list[Estimate], truth: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_shares(result: list[Estimate], truth: NDArray[np.float64]) -> NDArray[np.float64]:
     """Unbiased; intervals hold for each share and for all; radii and standard errors are as they must be."""
-    shares = np.array([estimate.frequencies for estimate in found])
+    shares = np.array([estimate.frequencies for estimate in result])
     errors = shares - truth
-    assert np.all(np.abs(errors.mean(axis=0)) <= 5 * errors.std(axis=0) / len(found) ** 0.5)
-    alone = np.array([estimate.radius for estimate in found])
-    together = np.array([estimate.simultaneous_radius for estimate in found])
+    assert np.all(np.abs(errors.mean(axis=0)) <= 5 * errors.std(axis=0) / len(result) ** 0.5)
+    alone = np.array([estimate.radius for estimate in result])
+    together = np.array([estimate.simultaneous_radius for estimate in result])
     assert np.all((np.abs(errors) > alone).sum(axis=0) <= most_misses())
     assert np.any(np.abs(errors) > together, axis=1).sum() <= most_misses()
     check_width(alone[0], errors, by="Poisson")
     check_width(together[0], errors, together=truth.size, by="Poisson")
-    said = np.sqrt(np.mean([estimate.standard_error**2 for estimate in found], axis=0))
+    said = np.sqrt(np.mean([estimate.standard_error**2 for estimate in result], axis=0))
     check_width(np.sqrt(2 * np.log(2 / BETA)) * said, errors)
     return errors
 
@@ -92,7 +92,7 @@ def destinations() -> tuple[tuple[str, ...], list[set[str]]]:
     """The eight most frequent destinations, and where each of some planes flew in July."""
     july = flights()[flights()["month"] == 7]
     names = tuple(july["dest"].value_counts().index[:8])
-    flown = [set(found) & set(names) for _, found in july.groupby("tailnum")["dest"]]
+    flown = [set(result) & set(names) for _, result in july.groupby("tailnum")["dest"]]
     return names, flown[:PEOPLE]
 
 
@@ -104,8 +104,8 @@ def test_where_planes_flew(fades: bool) -> None:
     views = Views.single_bits(bits=encoding.bits, eps=1.0)
     made: Any = Faded(local=views, eps=4.0, delta=1e-3) if fades else Dealt(views, 3)
     truth = np.array([np.mean([name in one for one in flown]) for name in names])
-    found = list(estimates(made, Question(made, encoding), encoding.encode_many(flown), 1 + fades))
-    errors = check_shares(found, truth)
+    result = list(estimates(made, Question(made, encoding), encoding.encode_many(flown), 1 + fades))
+    errors = check_shares(result, truth)
     if not fades:
         check_campaign(made, encoding, errors)
 
@@ -125,12 +125,12 @@ def test_cities_by_continent_and_size() -> None:
     reports, errors = reports_of(made, np.tile(CITY.encode_many(some), TIMES), [1]), []
     for table in ("continent, size", "continent", "size"):
         question = Question(made, CITY, table=table)
-        found = [question.estimate(made.aggregator(1).add(part), BETA) for part in np.split(reports, TIMES)]
+        result = [question.estimate(made.aggregator(1).add(part), BETA) for part in np.split(reports, TIMES)]
         kept = table.split(", ")
         labels = [" × ".join(city[name] for name in kept) for city in some]
-        truth = np.array([labels.count(label) / len(some) for label in found[0].values or ()])
+        truth = np.array([labels.count(label) / len(some) for label in result[0].values or ()])
         assert truth.sum() == pytest.approx(1)
-        errors.append(check_shares(found, truth))
+        errors.append(check_shares(result, truth))
     check_campaign(made, CITY, *errors)
 
 
@@ -170,10 +170,10 @@ def test_active_days_of_planes(made: Any) -> None:
     assert np.array_equal(held, counted)
     missed = 0
     for part in np.split(reports_of(made, np.tile(ACTIVE_DAYS.encode_many(held), times), [1]), times):
-        found = active_shares(answered(made, ACTIVE_DAYS, part), beta=BETA)
-        missed += any(not share.lower <= (held >= share.days).mean() <= share.upper for share in found)
+        result = active_shares(answered(made, ACTIVE_DAYS, part), beta=BETA)
+        missed += any(not share.lower <= (held >= share.days).mean() <= share.upper for share in result)
     assert missed <= most_misses(times)
-    assert all(share.tells for share in found)
+    assert all(share.tells for share in result)
 
 
 def test_planes_that_come_back() -> None:
@@ -187,8 +187,8 @@ def test_planes_that_come_back() -> None:
         truth[after] = np.mean([days[0] + after in days for days in known])
     made, missed = Deck(bits=RETENTION.bits, slots=1, eps_report=4.0), 0
     for part in np.split(reports_of(made, np.tile(held, times), [1]), times):
-        found = returned_shares(answered(made, RETENTION, part), beta=BETA)
-        missed += any(not share.lower <= truth[share.days] <= share.upper for share in found)
+        result = returned_shares(answered(made, RETENTION, part), beta=BETA)
+        missed += any(not share.lower <= truth[share.days] <= share.upper for share in result)
     assert missed <= most_misses(times)
 
 
@@ -212,8 +212,8 @@ TREND_MECHANISMS = [
 ]
 
 
-def trends(found: Answer) -> dict[str, NumberTrend]:
-    return {"mean": mean_trend(found, beta=BETA), "median": quantile_trend(found, 0.5, beta=BETA)}
+def trends(result: Answer) -> dict[str, NumberTrend]:
+    return {"mean": mean_trend(result, beta=BETA), "median": quantile_trend(result, 0.5, beta=BETA)}
 
 
 @pytest.mark.parametrize(
@@ -229,18 +229,18 @@ def test_trends_of_flights(made: Any, still: bool) -> None:
     means, too_narrow = [], 0
     for part in np.split(reports_of(made, np.tile(held, (times, 1)), list(range(1, MONTHS + 1))), times):
         months = answered(made, FLIGHTS, part)
-        for name, found in trends(months).items():
-            missed[name] += bool(np.any((truth[name] < found.lower) | (truth[name] > found.upper)))
-            named[name] += bool(found.changes)
-            wrong[name] += any(_is_wrong(change, truth[name]) for change in found.changes)
-        found = mean_trend(months, beta=BETA)
-        means.append(found.estimates)
+        for name, result in trends(months).items():
+            missed[name] += bool(np.any((truth[name] < result.lower) | (truth[name] > result.upper)))
+            named[name] += bool(result.changes)
+            wrong[name] += any(_is_wrong(change, truth[name]) for change in result.changes)
+        result = mean_trend(months, beta=BETA)
+        means.append(result.estimates)
         too_narrow += still and bool(mean_trend(_narrowed(months), beta=BETA).changes)
     assert max(missed.values()) <= most_misses(times)
     assert max(wrong.values()) <= most_misses(times)
     assert named == wrong or not still
-    radius = (found.upper - found.lower) / 2
-    assert np.all((found.lower > 0) & (found.upper < 15))
+    radius = (result.upper - result.lower) / 2
+    assert np.all((result.lower > 0) & (result.upper < 15))
     check_width(1.0, ((np.array(means) - truth["mean"]) / radius).reshape(-1), together=MONTHS)
     assert not still or too_narrow > most_misses(times)  # With half the radius, changes would be wrong too often.
 
@@ -252,7 +252,7 @@ def _narrowed(months: Answer) -> Answer:
         spread = estimate.spread
         return dataclasses.replace(estimate, spread=LinearSpreads(lambda weights: spread.of(weights).scaled(0.5)))
 
-    return dataclasses.replace(months, rounds={month: half(found) for month, found in months.rounds.items()})
+    return dataclasses.replace(months, rounds={month: half(result) for month, result in months.rounds.items()})
 
 
 @pytest.mark.parametrize("made", TREND_MECHANISMS[:2], ids=["deck", "views"])

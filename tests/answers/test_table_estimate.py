@@ -28,13 +28,13 @@ def fresh(encoding: Encoding, eps: float = 2.0) -> Mechanism:
 def estimates(encoding: Encoding, held: np.ndarray, runs: int, table: str | None = None) -> list[Estimate]:
     mechanism = fresh(encoding)
     question = Question(mechanism, encoding, table=table)
-    found = []
+    result = []
     for run in range(runs):
         sums = question.prepare(mechanism.aggregator())
         for batch in mechanism.simulate(held, rounds=[1], seed=run):
             sums.add(batch.reports[:, 0])
-        found.append(question.estimate(sums, 0.3))
-    return found
+        result.append(question.estimate(sums, 0.3))
+    return result
 
 
 def test_choices_are_estimated_together() -> None:
@@ -48,13 +48,13 @@ def test_choices_are_estimated_together() -> None:
     chosen = rng.random((PEOPLE, 6)) < shares
     held = (chosen @ (1 << np.arange(6))).astype(np.uint64)
     truth = chosen.mean(axis=0)
-    found = estimates(FEATURES, held, 60)
-    assert list(found[0].values or ()) == list(FEATURES.names)
-    errors = np.array([each.frequencies - truth for each in found])
-    stated = found[0].standard_error
+    result = estimates(FEATURES, held, 60)
+    assert list(result[0].values or ()) == list(FEATURES.names)
+    errors = np.array([each.frequencies - truth for each in result])
+    stated = result[0].standard_error
     assert np.all(np.abs(errors.mean(axis=0)) < 5 * stated / np.sqrt(60))
     assert np.all((errors.std(axis=0) > 0.6 * stated) & (errors.std(axis=0) < 1.5 * stated))
-    radius = found[0].simultaneous_radius
+    radius = result[0].simultaneous_radius
     assert np.count_nonzero(np.any(np.abs(errors) > radius, axis=1)) <= 36
     assert np.count_nonzero(np.any(np.abs(errors) > radius / 3, axis=1)) > 36
 
@@ -76,12 +76,12 @@ def test_tables_of_a_record(table: str) -> None:
         " × ".join(PERSON.attribute(name).label(PERSON.attribute(name).encode(r[name])) for name in names)
         for r in records
     ]
-    found = estimates(PERSON, held, 30, table)
-    truth = np.array([counted.count(label) / PEOPLE for label in found[0].values or ()])
+    result = estimates(PERSON, held, 30, table)
+    truth = np.array([counted.count(label) / PEOPLE for label in result[0].values or ()])
     assert truth.sum() == pytest.approx(1)
-    errors = np.array([each.frequencies - truth for each in found])
-    assert np.all(np.abs(errors.mean(axis=0)) < 5 * found[0].standard_error / np.sqrt(30))
-    assert np.count_nonzero(np.any(np.abs(errors) > found[0].simultaneous_radius, axis=1)) <= 20
+    errors = np.array([each.frequencies - truth for each in result])
+    assert np.all(np.abs(errors.mean(axis=0)) < 5 * result[0].standard_error / np.sqrt(30))
+    assert np.count_nonzero(np.any(np.abs(errors) > result[0].simultaneous_radius, axis=1)) <= 20
 
 
 def test_tables_agree_where_they_show_the_same() -> None:
@@ -121,9 +121,9 @@ def test_another_beta_keeps_the_smaller_bound(turns: Turns | None) -> None:
     for batch in mechanism.simulate(np.arange(PEOPLE) % 64, rounds=[1], seed=1):
         sums.add(batch.reports[:, 0])
     wide, narrow = question.estimate(sums, 0.3), question.estimate(sums, 0.01)
-    found = replace(wide, beta=0.01)
+    result = replace(wide, beta=0.01)
     for name in ("radius", "simultaneous_radius"):
-        np.testing.assert_allclose(getattr(found, name), getattr(narrow, name), rtol=0.01)
+        np.testing.assert_allclose(getattr(result, name), getattr(narrow, name), rtol=0.01)
     one_name = wide.spread.of(2.0 * np.eye(6)[3])
     assert one_name.standard_error(wide.n) < 0.3 * float(one_name.span) / np.sqrt(wide.n)
     with pytest.raises(ValueError, match="several cells"):
@@ -158,7 +158,7 @@ def test_cells_are_within_1_3_times_the_normal_radius() -> None:
                 bits = table.cells[0].bits
                 (law,) = views.entry_laws((bits,))
                 for share, together in itertools.product((0.0, 0.05, 0.2, 0.5), (1, len(table.cells))):
-                    found = Estimate(
+                    result = Estimate(
                         np.array([share]),
                         100_000,
                         0.05 / together,
@@ -166,9 +166,9 @@ def test_cells_are_within_1_3_times_the_normal_radius() -> None:
                         span=np.array([law.span]),
                         spread=CellSpreads([law.spread]),
                     )
-                    lower, upper = found.ends()
+                    lower, upper = result.ends()
                     variance = share * law.held + (1 - share) * law.elsewhere  # The same for all other entries.
-                    normal = norm.isf(found.beta / 2) * np.sqrt(variance / found.n)
+                    normal = norm.isf(result.beta / 2) * np.sqrt(variance / result.n)
                     # The part outside [0, 1] is cut off.
                     assert min(normal, 1 - share) <= upper[0] - share < 1.3 * normal
                     assert min(normal, share) <= share - lower[0] < 1.3 * normal

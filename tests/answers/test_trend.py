@@ -23,12 +23,12 @@ def failures(shrunk: float, runs: int = 150) -> int:
     """How many simulated campaigns have some round and value outside the band, if its radius is shrunk."""
     values = np.repeat(np.arange(4), PEOPLE // 4)
     truth = np.full((ROUNDS, 4), 0.25)
-    found = 0
+    result = 0
     for seed in range(runs):
         band = trend(QUESTION, sums_of(values, seed + 1), range(4), beta=BETA)
         lower, upper = (band.frequencies + shrunk * (end - band.frequencies) for end in band.interval())
-        found += bool(((lower > truth) | (truth > upper)).any())
-    return found
+        result += bool(((lower > truth) | (truth > upper)).any())
+    return result
 
 
 def test_the_band_holds_for_all_rounds_at_once() -> None:
@@ -39,30 +39,30 @@ def test_the_band_holds_for_all_rounds_at_once() -> None:
 
 def test_each_round_is_its_own_estimate_at_a_smaller_beta() -> None:
     sums = sums_of(np.arange(200) % 3, 1)
-    found = trend(QUESTION, sums, [2, 0], beta=0.05)
-    assert isinstance(found, Trend)
-    assert (found.rounds, found.values, found.beta) == ((1, 2, 3, 4, 5), (2, 0), 0.05)
-    assert found.reports == (200,) * 5
-    for i, number in enumerate(found.rounds):
+    result = trend(QUESTION, sums, [2, 0], beta=0.05)
+    assert isinstance(result, Trend)
+    assert (result.rounds, result.values, result.beta) == ((1, 2, 3, 4, 5), (2, 0), 0.05)
+    assert result.reports == (200,) * 5
+    for i, number in enumerate(result.rounds):
         alone = QUESTION.estimate(sums[number], 0.05 / 5)
-        np.testing.assert_array_equal(found.frequencies[i], alone.frequencies[[2, 0]])
-        for mine, theirs in zip(found.interval(), alone.interval(simultaneous=True), strict=True):
+        np.testing.assert_array_equal(result.frequencies[i], alone.frequencies[[2, 0]])
+        for mine, theirs in zip(result.interval(), alone.interval(simultaneous=True), strict=True):
             np.testing.assert_array_equal(mine[i], theirs[[2, 0]])
 
 
 def test_one_round_has_the_interval_of_its_estimate() -> None:
     sums = {3: sums_of(np.arange(90) % 4, 2)[3]}
-    found = trend(QUESTION, sums, [1])
+    result = trend(QUESTION, sums, [1])
     alone = QUESTION.estimate(sums[3], 0.05)
-    assert found.lower[0, 0] == alone.interval(simultaneous=True).lower[1]
+    assert result.lower[0, 0] == alone.interval(simultaneous=True).lower[1]
 
 
 def test_candidates_are_found_by_their_names() -> None:
     strings = HashedStrings(bits=BITS, salt=bytes(16), longest=9)
     names = [group[0] for group in strings.grouped(["cat", "dog", "emu", "fox"])]
     question = Question(DECK, strings, names)
-    found = trend(question, sums_of(np.array([strings.encode(names[0])] * 400), 1), [names[-1], names[0]])
-    assert found.frequencies[:, 1].mean() > 0.8 > 0.3 > found.frequencies[:, 0].mean()
+    result = trend(question, sums_of(np.array([strings.encode(names[0])] * 400), 1), [names[-1], names[0]])
+    assert result.frequencies[:, 1].mean() > 0.8 > 0.3 > result.frequencies[:, 0].mean()
 
 
 def test_there_must_be_a_round() -> None:

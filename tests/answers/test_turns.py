@@ -41,15 +41,15 @@ def test_pooled_rounds_weigh_people_by_how_often_they_are_active() -> None:
     values = np.arange(people) % 2
     active = np.ones((people, 10), dtype=bool)
     active[1::2] = np.arange(1, people, 2)[:, None] // 2 % 10 == np.arange(10)
-    found = [asked(mechanism, Bit(), values, turns, seed, beta=beta, active=active).best for seed in range(times)]
+    result = [asked(mechanism, Bit(), values, turns, seed, beta=beta, active=active).best for seed in range(times)]
     truth = 1 / 11
-    errors = np.array([each.frequencies[1] - truth for each in found])
+    errors = np.array([each.frequencies[1] - truth for each in result])
     assert abs(errors.mean()) < 5 * errors.std() / math.sqrt(times)
-    missed = sum(not each.interval().lower[1] <= truth <= each.interval().upper[1] for each in found)
+    missed = sum(not each.interval().lower[1] <= truth <= each.interval().upper[1] for each in result)
     assert missed <= most(times, beta)
-    assert all(each.interval().upper[1] < 0.2 for each in found), "and not a half"
+    assert all(each.interval().upper[1] < 0.2 for each in result), "and not a half"
     # The error is an upper bound: those who are always active are heard for certain.
-    said = math.sqrt(np.mean([each.standard_error[1] ** 2 for each in found]))
+    said = math.sqrt(np.mean([each.standard_error[1] ** 2 for each in result]))
     assert errors.std() < said * math.sqrt(float(chi2.ppf(1 - ALARM, times - 1)) / (times - 1))
     assert said < 1.3 * errors.std() * math.sqrt((times - 1) / float(chi2.ppf(ALARM, times - 1)))
 
@@ -76,10 +76,10 @@ def test_rounds_and_all_of_them_are_covered(rounds: int, eps: float, values: int
         assert pooled is not None
         assert pooled.n == reports.sum() == people, "each person once"
         truths = (each[number - 1], reports @ each / people)
-        for i, (found, truth) in enumerate(
+        for i, (result, truth) in enumerate(
             zip((question.estimate(sums[number], beta), pooled), truths, strict=True)
         ):
-            inside = found.interval(simultaneous=True)
+            inside = result.interval(simultaneous=True)
             missed[i] += bool(np.any((inside.lower > truth) | (inside.upper < truth)))
     assert missed.max() <= most(times, beta)
 
@@ -87,17 +87,17 @@ def test_rounds_and_all_of_them_are_covered(rounds: int, eps: float, values: int
 def law(values: np.ndarray, lie: float) -> dict[tuple[tuple[int, ...], tuple[int, ...]], float]:
     """The joint law of the numbers of reports, and of those that say yes, of all rounds: by enumeration."""
     rounds = values.shape[1]
-    found = {((0,) * rounds, (0,) * rounds): 1.0}
+    result = {((0,) * rounds, (0,) * rounds): 1.0}
     for held in values:
         added: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        for (sent, yes), chance in found.items():
+        for (sent, yes), chance in result.items():
             for t in range(rounds):
                 says = 1 - lie if held[t] else lie
                 more = (*sent[:t], sent[t] + 1, *sent[t + 1 :])
                 for key, share in (((more, yes), 1 - says), ((more, (*yes[:t], yes[t] + 1, *yes[t + 1 :])), says)):
                     added[key] = added.get(key, 0.0) + chance * share / rounds
-        found = added
-    return found
+        result = added
+    return result
 
 
 @pytest.mark.parametrize("lie", [1e-4, 0.05, 0.25])
@@ -163,12 +163,12 @@ def test_changes_that_are_none_are_not_found_and_bands_hold() -> None:
     shares = np.bincount(values, minlength=8) / people
     missed, alarms = np.zeros(4, dtype=int), np.zeros(4, dtype=int)
     for seed in range(times):
-        found = asked(mechanism, encoding, values, TWELVE, seed)
+        result = asked(mechanism, encoding, values, TWELVE, seed)
         trends = [
-            *share_trends(found, [0], beta=beta),
-            mean_trend(found, beta=beta),
-            quantile_trend(found, 0.5, beta=beta),
-            people_trend(found, beta=beta),
+            *share_trends(result, [0], beta=beta),
+            mean_trend(result, beta=beta),
+            quantile_trend(result, 0.5, beta=beta),
+            people_trend(result, beta=beta),
         ]
         truths = (shares[0], values.mean(), float(np.sort(values)[people // 2 - 1]), people)
         for i, (trend, truth) in enumerate(zip(trends, truths, strict=True)):
@@ -181,11 +181,11 @@ def test_changes_that_are_none_are_not_found_and_bands_hold() -> None:
 def test_a_change_is_found() -> None:
     people = 60_000
     values = (np.arange(people)[:, None] % 10 < np.where(np.arange(12) < 6, 2, 5)).astype(int)
-    found = asked(Fresh(RandomizedResponse(eps=4.0)), Bit(), values, TWELVE, 1)
-    (change,) = share_trends(found, [1])[0].changes
+    result = asked(Fresh(RandomizedResponse(eps=4.0)), Bit(), values, TWELVE, 1)
+    (change,) = share_trends(result, [1])[0].changes
     assert change.rose
     assert change.first <= 7 <= change.last
-    assert found.people().lower < people < found.people().upper
+    assert result.people().lower < people < result.people().upper
 
 
 def test_people_are_counted_without_a_question() -> None:
@@ -193,11 +193,11 @@ def test_people_are_counted_without_a_question() -> None:
     assert mechanism.loss_of_one_report == 0
     active = np.ones((8_000, 4), dtype=bool)
     active[2_000:, 2:] = False
-    found = asked(mechanism, Presence(), np.zeros(8_000, dtype=int), turns, 1, active=active)
-    assert found.only_counts
-    assert found.best.frequencies.tolist() == [1.0]
-    trend = people_trend(found)
+    result = asked(mechanism, Presence(), np.zeros(8_000, dtype=int), turns, 1, active=active)
+    assert result.only_counts
+    assert result.best.frequencies.tolist() == [1.0]
+    trend = people_trend(result)
     assert np.all((trend.lower <= [8_000, 8_000, 2_000, 2_000]) & (trend.upper >= [8_000, 8_000, 2_000, 2_000]))
     (change,) = trend.changes
     assert not change.rose
-    assert found.people().lower < 5_000 < found.people().upper
+    assert result.people().lower < 5_000 < result.people().upper

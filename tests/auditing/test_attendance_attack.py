@@ -36,11 +36,11 @@ def test_a_thousand_people(rounds: int) -> None:
     The share of N people who each match alone is off by more than 0.12 once in 1e9, by McDiarmid's inequality: one
     person's rounds change the number of right matches, which is that of different rounds, by at most 1.
     """
-    found, p = match_by_attendance(rounds=rounds), 0.5**rounds
+    result, p = match_by_attendance(rounds=rounds), 0.5**rounds
     expected = -math.expm1(1000 * math.log1p(-p)) / (1000 * p)
-    assert abs(found.alone.sampled - expected) < math.sqrt(math.log(2e9) / (2 * 1000))
-    assert found.alone.sampled <= found.alone_bound.upper
-    assert found.together is None
+    assert abs(result.alone.sampled - expected) < math.sqrt(math.log(2e9) / (2 * 1000))
+    assert result.alone.sampled <= result.alone_bound.upper
+    assert result.together is None
 
 
 def test_reports_and_attendance_together() -> None:
@@ -67,6 +67,6 @@ def test_reports_are_those_that_were_seen_at_each_place() -> None:
                 scores[j] = float(mechanism.link_scores(here[None], there[None], 1)[0, 0])
         best = [j for j in fitting if math.isclose(scores[j], max(scores.values()), abs_tol=1e-9)]
         hits.append((i in best) / len(best))
-    found = match_by_attendance(rounds=rounds, people=people, mechanism=mechanism, value=1, seed=7)
-    assert found.together is not None
-    assert found.together.sampled == pytest.approx(np.mean(hits))
+    result = match_by_attendance(rounds=rounds, people=people, mechanism=mechanism, value=1, seed=7)
+    assert result.together is not None
+    assert result.together.sampled == pytest.approx(np.mean(hits))

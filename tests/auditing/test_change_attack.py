@@ -12,22 +12,22 @@ from untrackable.mechanisms.interface import Mechanism
 
 
 def test_a_name_tag_that_changes_is_seen_at_once() -> None:
-    found = find_changes(Memoized(NoisyInnerProduct(bits=30, eps=1)), people=200, reports=6)
-    assert found.found.sampled == 1.0
-    assert found.when.sampled == 1.0
-    assert found.auc.sampled == 1.0
+    result = find_changes(Memoized(NoisyInnerProduct(bits=30, eps=1)), people=200, reports=6)
+    assert result.found.sampled == 1.0
+    assert result.when.sampled == 1.0
+    assert result.auc.sampled == 1.0
 
 
 def test_cohorts_tell_when() -> None:
     rappor = Rappor(bloom_bits=16, hashes=1, f=0.9, p=0.45, q=0.55, cohorts=1 << 12)
-    found = find_changes(rappor, people=100, reports=5)
-    assert found.when.sampled > 0.95
+    result = find_changes(rappor, people=100, reports=5)
+    assert result.when.sampled > 0.95
 
 
 def test_faint_cards_hide_a_change() -> None:
-    found = find_changes(Deck(bits=4, slots=10, eps_report=1e-4), people=2000, reports=10)
-    assert found.auc.lower < 0.5 < found.auc.upper
-    assert found.auc_bound.upper < 0.51
+    result = find_changes(Deck(bits=4, slots=10, eps_report=1e-4), people=2000, reports=10)
+    assert result.auc.lower < 0.5 < result.auc.upper
+    assert result.auc_bound.upper < 0.51
 
 
 @pytest.mark.parametrize(

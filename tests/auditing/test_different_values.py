@@ -85,9 +85,9 @@ def test_quiet_reports_hide_every_value() -> None:
 )
 def test_attack_stays_within_the_bound(mechanism: Mechanism) -> None:
     weights = (1 / np.arange(1, 9)).tolist()
-    found = link(mechanism, people=400, reports=8, distribution=weights, seed=3)
-    assert found.top1_bound is not None
-    assert found.top5_bound is not None
-    assert 1 / 400 < found.top1.lower <= found.top1_bound.upper
-    assert found.top5.lower <= found.top5_bound.upper
-    assert found.top1.sampled > 2 / 400  # Different values are told apart, so the attack is no guess.
+    result = link(mechanism, people=400, reports=8, distribution=weights, seed=3)
+    assert result.top1_bound is not None
+    assert result.top5_bound is not None
+    assert 1 / 400 < result.top1.lower <= result.top1_bound.upper
+    assert result.top5.lower <= result.top5_bound.upper
+    assert result.top1.sampled > 2 / 400  # Different values are told apart, so the attack is no guess.

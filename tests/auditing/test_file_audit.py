@@ -58,11 +58,11 @@ def test_rappor_is_followed_nearly_as_well_as_can_be(tmp_path: Path) -> None:
     for name, write in (("bits", lambda r: format(r, "032b")), ("hex", lambda r: f"{r:08x}"), ("integer", str)):
         told = [(who, where, write(report)) for who, where, report in rows]
         path = write_csv(tmp_path / f"{name}.csv", ["user", "place", "irr"], told)
-        found = audit_file(path)
-        assert exact.lower - 0.15 < found.tracking.lower < exact.upper
-        assert found.format == name
-        assert (found.rows, found.malformed, found.people, found.reports) == (16_000, 0, 2000, 16_000)
-        assert found.windows == ("home", "work")
+        result = audit_file(path)
+        assert exact.lower - 0.15 < result.tracking.lower < exact.upper
+        assert result.format == name
+        assert (result.rows, result.malformed, result.people, result.reports) == (16_000, 0, 2000, 16_000)
+        assert result.windows == ("home", "work")
     by_law = audit_file(tmp_path / "hex.csv", mechanism=RAPPOR, value="x")
     assert exact.lower - 0.08 < by_law.tracking.lower < exact.upper
     assert by_law.tracking.same.trials == 1000
@@ -86,21 +86,21 @@ def test_deck_is_not_followed_in_any_kind_of_file(suffix: str, tmp_path: Path) -
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
     for mechanism in (None, deck):
-        found = audit_file(path, mechanism=mechanism, value=3)
-        assert found.tracking.lower == 0.0
-        assert found.windows is None
-        assert found.people == 1000
-        assert found.reports == 8000
-    assert "No way to follow" in " ".join(file_verdict(found))
-    assert "different values" in " ".join(file_verdict(found))
+        result = audit_file(path, mechanism=mechanism, value=3)
+        assert result.tracking.lower == 0.0
+        assert result.windows is None
+        assert result.people == 1000
+        assert result.reports == 8000
+    assert "No way to follow" in " ".join(file_verdict(result))
+    assert "different values" in " ".join(file_verdict(result))
 
 
 def test_repeats_give_away_whoever_replays(tmp_path: Path) -> None:
     told = simulated(InnerProduct(bits=16, slots=20, eps_report=0.5), 3, 2000, 8)
     path = write_csv(tmp_path / "a.csv", ["pseudonym", "report"], ((i, r) for i in range(2000) for r in told[i]))
-    found = audit_file(path)
-    assert found.tracking.lower > 0.4
-    assert "repeats" in found.tracking.similarity
+    result = audit_file(path)
+    assert result.tracking.lower > 0.4
+    assert "repeats" in result.tracking.similarity
     texts = write_csv(
         tmp_path / "b.csv", ["pseudonym", "report"], ((i, f"<{r}>") for i in range(2000) for r in told[i])
     )
@@ -115,23 +115,23 @@ def test_a_memoized_bit_is_followed_as_much_as_the_law_says(tmp_path: Path) -> N
     told = simulated(mechanism, 1, 8000, 2)
     path = write_csv(tmp_path / "a.csv", ["id", "report"], ((i, r) for i in range(8000) for r in told[i]))
     exact = mechanism.tracking(reports=2, split=1).advantage()
-    found = audit_file(path)
-    assert exact.lower - 0.12 < found.tracking.lower < exact.upper
-    assert found.tracking.sampled == pytest.approx(exact.upper, abs=0.05)
+    result = audit_file(path)
+    assert exact.lower - 0.12 < result.tracking.lower < exact.upper
+    assert result.tracking.sampled == pytest.approx(exact.upper, abs=0.05)
 
 
 def test_sample_of_people_is_kept_whole(tmp_path: Path) -> None:
     rows = in_two_places(simulated(RAPPOR, "x", 900, 6))
     path = write_csv(tmp_path / "a.csv", ["user", "place", "irr"], rows)
-    found = audit_file(path, people=300)
-    assert (found.pseudonyms, found.people, found.reports) == (300, 300, 1800)
-    assert found.sampled
+    result = audit_file(path, people=300)
+    assert (result.pseudonyms, result.people, result.reports) == (300, 300, 1800)
+    assert result.sampled
     assert (
         "Used were 1,800 of 5,400 rows, on average 6 for each of 300 people. There are 300 people in the uniform"
-        in (file_verdict(found)[0])
+        in (file_verdict(result)[0])
     )
-    assert audit_file(path, people=300, seed=1).tracking != found.tracking
-    assert audit_file(path, people=300) == found
+    assert audit_file(path, people=300, seed=1).tracking != result.tracking
+    assert audit_file(path, people=300) == result
 
 
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
@@ -161,18 +161,18 @@ def test_a_column_of_days_is_not_a_window_and_all_rows_are_used(tmp_path: Path) 
     """People who can be followed by 20 days of RAPPOR must not be cleared by comparing two of them."""
     mechanism = Rappor(bloom_bits=16, hashes=2, f=0.5, p=0.5, q=0.75)
     path = by_day(tmp_path / "a.parquet", simulated(mechanism, "x", 1000, 20))
-    found = audit_file(path)
-    assert found.tracking.lower > 0.2
-    assert (found.windows, found.columns.window, found.columns.round) == (None, None, "day")
-    assert (found.rows, found.reports, found.elsewhere, found.rounds) == (20_000, 20_000, 0, 20)
-    assert file_verdict(found)[0] == (
+    result = audit_file(path)
+    assert result.tracking.lower > 0.2
+    assert (result.windows, result.columns.window, result.columns.round) == (None, None, "day")
+    assert (result.rows, result.reports, result.elsewhere, result.rounds) == (20_000, 20_000, 0, 20)
+    assert file_verdict(result)[0] == (
         "Each person's reports were dealt at random into two halves, and the halves were compared. Used were "
         "20,000 of 20,000 rows, on average 20 for each of 1,000 people. There are 1,000 people in the file, and "
         "20 rounds (column day)."
     )
-    assert "no column that says where reports were seen was used" in file_verdict(found)[2]
+    assert "no column that says where reports were seen was used" in file_verdict(result)[2]
     bare = audit_file(pq.read_table(path).select(["user", "report"]))
-    assert bare.tracking == found.tracking == audit_file(path, window="none").tracking
+    assert bare.tracking == result.tracking == audit_file(path, window="none").tracking
     assert audit_file(path, mechanism=mechanism, value="x").tracking.lower > 0.3
     # Named, the column is cut in two: numbers are in the order of their size.
     named = audit_file(path, window="day")
@@ -191,20 +191,20 @@ def test_a_column_of_days_is_not_a_window_and_all_rows_are_used(tmp_path: Path) 
 def test_a_window_by_itself_has_two_values(tmp_path: Path) -> None:
     told = [[i] * 6 for i in range(100)]
     places = {"place": lambda i, t: "abc"[(i + t) % 3], "network": lambda i, t: ("home", "work")[t % 2]}
-    found = audit_file(by_day(tmp_path / "a.parquet", told, **places))
-    assert (found.columns.window, found.windows) == ("network", ("home", "work"))
-    assert found.columns.passed_over is None
-    assert found.attendance_missing == "no round was seen in both windows"
+    result = audit_file(by_day(tmp_path / "a.parquet", told, **places))
+    assert (result.columns.window, result.windows) == ("network", ("home", "work"))
+    assert result.columns.passed_over is None
+    assert result.attendance_missing == "no round was seen in both windows"
     three = by_day(tmp_path / "b.parquet", told, place=lambda i, t: "abc"[(i + t) % 3])
-    found = audit_file(three)
-    assert (found.windows, found.reports, found.columns.passed_over) == (None, 600, "place")
-    assert "--window-column place --windows A,B" in " ".join(file_verdict(found))
-    assert found.as_dict()["columns"]["passed_over"] == "place"
-    found = audit_file(three, windows=("c", "a"))
-    assert (found.columns.window, found.windows, found.elsewhere) == ("place", ("c", "a"), 200)
-    found = audit_file(three, window="place")
-    assert (found.windows, found.elsewhere, found.reports) == (("a", "b or c"), 0, 600)
-    assert found.attendance is not None
+    result = audit_file(three)
+    assert (result.windows, result.reports, result.columns.passed_over) == (None, 600, "place")
+    assert "--window-column place --windows A,B" in " ".join(file_verdict(result))
+    assert result.as_dict()["columns"]["passed_over"] == "place"
+    result = audit_file(three, windows=("c", "a"))
+    assert (result.columns.window, result.windows, result.elsewhere) == ("place", ("c", "a"), 200)
+    result = audit_file(three, window="place")
+    assert (result.windows, result.elsewhere, result.reports) == (("a", "b or c"), 0, 600)
+    assert result.attendance is not None
     one = by_day(tmp_path / "c.parquet", told, place=lambda i, t: "here")
     assert audit_file(one).windows is None
     with pytest.raises(AuditError, match="all rows are in one window"):
@@ -249,11 +249,11 @@ def test_reports_are_dealt_by_coins_and_evenly(tmp_path: Path) -> None:
 def test_nobody_is_cleared_by_a_comparison_that_could_not_find_anything(tmp_path: Path) -> None:
     deck = Deck(bits=8, slots=8, eps_report=0.5)
     for people, words in ((16, "not even an attack that is always right"), (100, "There are only few people")):
-        found = audit_file(by_day(tmp_path / "a.parquet", simulated(deck, 3, people, 8)))
-        assert found.tracking.weak
-        assert file_verdict(found)[1].startswith(f"NOT DECIDED: {people} people are too few to say")
-        assert words in file_verdict(found)[1]
-        assert "too few" in repr(found)
+        result = audit_file(by_day(tmp_path / "a.parquet", simulated(deck, 3, people, 8)))
+        assert result.tracking.weak
+        assert file_verdict(result)[1].startswith(f"NOT DECIDED: {people} people are too few to say")
+        assert words in file_verdict(result)[1]
+        assert "too few" in repr(result)
     enough = audit_file(by_day(tmp_path / "b.parquet", simulated(deck, 3, 1000, 8)))
     assert file_verdict(enough)[1].startswith("No way to follow the people in this file")
     assert (
@@ -303,14 +303,14 @@ def test_malformed_rows_are_counted_and_named_by_line(tmp_path: Path) -> None:
     lines.insert(150, "")  # a blank line is nothing
     path = tmp_path / "a.csv"
     path.write_bytes(("user,place,report\n" + "\n".join(lines)).encode("utf-8", "surrogateescape"))
-    found = audit_file(path)
-    assert found.malformed == len(wrong)
-    assert found.rows == 400
-    assert found.examples == tuple((line, reason) for line, (_, reason) in list(wrong.items())[:5])
-    assert "9 of 400 rows are malformed" in " ".join(file_verdict(found))
-    assert "line 4: 2 columns instead of 3" in " ".join(file_verdict(found))
-    assert HIDDEN not in str(found)
-    assert HIDDEN not in str(found.as_dict())
+    result = audit_file(path)
+    assert result.malformed == len(wrong)
+    assert result.rows == 400
+    assert result.examples == tuple((line, reason) for line, (_, reason) in list(wrong.items())[:5])
+    assert "9 of 400 rows are malformed" in " ".join(file_verdict(result))
+    assert "line 4: 2 columns instead of 3" in " ".join(file_verdict(result))
+    assert HIDDEN not in str(result)
+    assert HIDDEN not in str(result.as_dict())
     # one by one, to see the reasons that come later
     for line, (text, reason) in wrong.items():
         few = [text, *lines[100:140], *lines[300:340]]
@@ -330,15 +330,15 @@ def test_malformed_rows_of_parquet_have_row_numbers(tmp_path: Path) -> None:
     for make, bad, reason in cases:
         told = [make(i) if i != 20 else bad for i in range(400)]
         pq.write_table(pa.table({"user_id": people, "report": told}), tmp_path / "a.parquet")
-        found = audit_file(tmp_path / "a.parquet", format="hex" if isinstance(bad, str) else "auto")
-        assert found.examples == ((8, "the pseudonym is missing"), (21, reason))
-        assert found.unit == "row"
+        result = audit_file(tmp_path / "a.parquet", format="hex" if isinstance(bad, str) else "auto")
+        assert result.examples == ((8, "the pseudonym is missing"), (21, reason))
+        assert result.unit == "row"
 
 
 def test_quoted_fields_may_go_on(tmp_path: Path) -> None:
     rows = [(f"u{i % 50}", "two\nlines, é" if i == 5 else "x", i % 4) for i in range(200)]
-    found = audit_file(write_csv(tmp_path / "a.csv", ["user", "note", "report"], rows))
-    assert (found.rows, found.malformed) == (200, 0)
+    result = audit_file(write_csv(tmp_path / "a.csv", ["user", "note", "report"], rows))
+    assert (result.rows, result.malformed) == (200, 0)
     path = tmp_path / "b.csv"
     path.write_text("user;report\n" + "x" * (3 << 20) + "\n" + "\n".join(f"u{i % 50};{i % 4}" for i in range(200)))
     assert audit_file(path).examples == ((2, TOO_LONG),)

@@ -27,11 +27,11 @@ def test_ties_count_as_chance() -> None:
 def test_interval_is_clopper_pearson() -> None:
     scores = np.eye(10)
     scores[8:] = scores[8:, ::-1]
-    found = match(scores)
-    assert found.sampled == 0.8
+    result = match(scores)
+    assert result.sampled == 0.8
     # published values for 8 of 10 at 95 %
-    assert found.lower == pytest.approx(0.4439, abs=1e-4)
-    assert found.upper == pytest.approx(0.9748, abs=1e-4)
+    assert result.lower == pytest.approx(0.4439, abs=1e-4)
+    assert result.upper == pytest.approx(0.9748, abs=1e-4)
 
 
 def test_scores_must_be_square() -> None:
@@ -62,13 +62,13 @@ def test_rappor_scores_are_the_likelihood_ratios() -> None:
 
 def test_the_published_parameters_of_rappor_are_followed_and_deck_is_not() -> None:
     """1,000 people with equal values, ten reports from each of two places."""
-    found = link(Rappor.preset("paper"))
-    assert 0.84 < found.top1.sampled < 0.93
-    assert found.top1.lower < found.top1.sampled < found.top1.upper
-    assert found.assignment is not None
-    assert found.assignment.sampled > found.top1.sampled + 0.03
-    assert found.top1_bound is not None
-    assert found.top1.lower <= found.top1_bound.upper
+    result = link(Rappor.preset("paper"))
+    assert 0.84 < result.top1.sampled < 0.93
+    assert result.top1.lower < result.top1.sampled < result.top1.upper
+    assert result.assignment is not None
+    assert result.assignment.sampled > result.top1.sampled + 0.03
+    assert result.top1_bound is not None
+    assert result.top1.lower <= result.top1_bound.upper
     deck = link(Deck(bits=4, slots=20, eps_report=0.5))
     assert deck.top1.sampled == pytest.approx(0.001)
     assert deck.top5.sampled == pytest.approx(0.005)
@@ -133,7 +133,7 @@ def test_scores_for_a_distribution_of_values() -> None:
     weights = np.array([0.3, 0.7])
     streams = list(itertools.product((0, 1), repeat=2))
     table = np.array(streams, dtype=np.uint64)
-    found = attacks._rows(mechanism, table, table, None, weights)(slice(None))
+    result = attacks._rows(mechanism, table, table, None, weights)(slice(None))
     for (i, first), (j, second) in itertools.product(enumerate(streams), repeat=2):
         one = two = other = 0.0
         for value, weight in enumerate(weights):
@@ -142,7 +142,7 @@ def test_scores_for_a_distribution_of_values() -> None:
             one += weight * law[first + second]
             two += weight * half[first]
             other += weight * half[second]
-        assert found[i, j] == pytest.approx(math.log(one / (two * other)), abs=1e-9)
+        assert result[i, j] == pytest.approx(math.log(one / (two * other)), abs=1e-9)
 
 
 def test_values_that_differ_help_to_match() -> None:
@@ -198,9 +198,9 @@ def test_a_filter_with_fewer_ones_has_its_own_bound() -> None:
     usual = rappor.tracking(reports=10, split=5).auc()
     own = rappor.tracking_of(value, rounds=range(1, 11), first=range(1, 6)).auc()
     assert own.lower > usual.upper + 0.01
-    found = link(rappor, people=300, reports=5, value=value)
-    assert found.auc_bound == own
-    assert found.auc.lower <= own.upper
+    result = link(rappor, people=300, reports=5, value=value)
+    assert result.auc_bound == own
+    assert result.auc.lower <= own.upper
 
 
 def test_reports_without_noise_are_scored_by_their_likelihood() -> None:
@@ -226,9 +226,9 @@ def test_reports_without_noise_are_scored_by_their_likelihood() -> None:
     "mechanism", [Stored(NoisyInnerProduct(bits=8, eps=1.0), 200), Memoized(NoisyInnerProduct(bits=8, eps=1.0))]
 )
 def test_hundreds_of_reports_are_scored(mechanism: Mechanism) -> None:
-    found = link(mechanism, people=30, reports=160)
-    assert found.top1.sampled > 0.85
-    assert found.auc.sampled > 0.99
+    result = link(mechanism, people=30, reports=160)
+    assert result.top1.sampled > 0.85
+    assert result.auc.sampled > 0.99
 
 
 def test_replayed_decks_are_not_called_unrecognisable() -> None:

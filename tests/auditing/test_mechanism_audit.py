@@ -15,9 +15,9 @@ from untrackable.auditing.audit import Apart, Audit
 from untrackable.brackets import Bracket
 from untrackable.cli.mechanism_argument import resolve
 from untrackable.display import comparison as shown_comparison
-from untrackable.display.audit import lines, verdict
+from untrackable.display.audit import audit_page, lines, verdict
+from untrackable.display.comparison import comparison_page
 from untrackable.display.numbers import as_dict, shown
-from untrackable.display.page import audit_page, comparison_page
 from untrackable.settings.catalogue import CATALOGUE, EVERY_ROUND
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.strict_json import finite
@@ -26,14 +26,14 @@ from untrackable.theory import Experiment, Factor
 REPORTS = 6
 
 
-def brackets(found: Any) -> list[Bracket]:
+def brackets(result: Any) -> list[Bracket]:
     """Every bracket that an audit holds."""
-    if isinstance(found, Bracket):
-        return [found]
-    if isinstance(found, Audit):
-        return [b for name in Audit.__slots__ for b in brackets(getattr(found, name))]
-    if isinstance(found, tuple):
-        return [b for item in found for b in brackets(item)]
+    if isinstance(result, Bracket):
+        return [result]
+    if isinstance(result, Audit):
+        return [b for name in Audit.__slots__ for b in brackets(getattr(result, name))]
+    if isinstance(result, tuple):
+        return [b for item in result for b in brackets(item)]
     return []
 
 
@@ -45,50 +45,56 @@ def goal_for(name: str) -> Budget:
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "fixed-vector-fresh"])
 def test_every_entry_is_audited(name: str) -> None:
     mechanism = resolve(name, goal=goal_for(name))
-    found = audit(mechanism, reports=REPORTS, crowd=60, people=5000)
-    assert not set(found.missing) - {"τ"}, found.missing
-    assert found.persists
-    assert found.published or name in ("deck", "fading", "fresh", "randomized-response")
-    assert found.linked is not None
-    assert found.changed is not None
+    result = audit(mechanism, reports=REPORTS, crowd=60, people=5000)
+    assert not set(result.missing) - {"τ"}, result.missing
+    assert result.persists
+    assert result.published or name in ("deck", "fading", "fresh", "randomized-response")
+    assert result.linked is not None
+    assert result.changed is not None
     # Guarantees are ordered as they must be.
-    for apart in (found.everlasting, found.lasting, found.tracking, found.detection_fresh, found.detection_same):
+    for apart in (
+        result.everlasting,
+        result.lasting,
+        result.tracking,
+        result.detection_fresh,
+        result.detection_same,
+    ):
         assert isinstance(apart, Apart)
         assert apart.gamma.lower <= apart.pure.upper + 1e-9
         assert apart.advantage.upper <= 1
-    assert found.everlasting is not None
-    assert found.lasting is not None
-    if math.isfinite(found.everlasting.pure.upper):
-        assert found.lasting.pure.lower <= found.everlasting.pure.upper + 1e-9
-    assert found.recognised.upper >= 1 / 60 - 1e-9
-    points = found.curves.points
+    assert result.everlasting is not None
+    assert result.lasting is not None
+    if math.isfinite(result.everlasting.pure.upper):
+        assert result.lasting.pure.lower <= result.everlasting.pure.upper + 1e-9
+    assert result.recognised.upper >= 1 / 60 - 1e-9
+    points = result.curves.points
     assert [p.reports for p in points] == sorted({p.reports for p in points})
     assert points[-1].reports == REPORTS
     # More reports never help less (up to the brackets' own width).
     for fewer, more in itertools.pairwise(points):
         assert fewer.tracking.advantage.lower <= more.tracking.advantage.upper + 1e-9
     # The attack stays within what the engine allows: Hoeffding, a false alarm once in 1e9 for 60 people.
-    assert found.linked.top1.sampled <= found.recognised.upper + math.sqrt(math.log(1e9) / (2 * 60))
+    assert result.linked.top1.sampled <= result.recognised.upper + math.sqrt(math.log(1e9) / (2 * 60))
     # Every number says what it is, and everything is JSON.
-    assert len(brackets(found)) > 20
-    told = json.dumps(finite(as_dict(found)), allow_nan=False)
-    assert told.count('"certainty"') >= len(brackets(found))
-    for line in lines(found):
+    assert len(brackets(result)) > 20
+    told = json.dumps(finite(as_dict(result)), allow_nan=False)
+    assert told.count('"certainty"') >= len(brackets(result))
+    for line in lines(result):
         if line.number != "does not apply":
             assert line.certainty in ("exact", "upper", "lower", "sampled", "exact up to ±"), line
         assert line.number
-    sentences = verdict(found)
+    sentences = verdict(result)
     assert all(sentence.endswith(".") for sentence in sentences)
     assert "observer with 3 reports from each of two places" in sentences[0]
 
 
 def test_the_published_worst_case_of_rappor() -> None:
-    found = audit(Rappor.preset("paper"), reports=15, attack=False)
-    assert found.tracking.pure.upper == pytest.approx(288.645, abs=1e-3)
-    assert found.tau_median is not None
-    assert 10.983 in Bracket(found.tau_median.lower - 5e-4, found.tau_median.upper + 5e-4)
-    assert found.everlasting is not None
-    assert found.everlasting.pure.upper == pytest.approx(4 * math.log(3))
+    result = audit(Rappor.preset("paper"), reports=15, attack=False)
+    assert result.tracking.pure.upper == pytest.approx(288.645, abs=1e-3)
+    assert result.tau_median is not None
+    assert 10.983 in Bracket(result.tau_median.lower - 5e-4, result.tau_median.upper + 5e-4)
+    assert result.everlasting is not None
+    assert result.everlasting.pure.upper == pytest.approx(4 * math.log(3))
 
 
 def test_presets() -> None:
@@ -145,13 +151,15 @@ class Tagged:
 
 
 def test_a_mechanism_of_ones_own() -> None:
-    found = audit(Tagged(), reports=10, crowd=100)
-    assert found.tracking.advantage.upper == pytest.approx(7 / 8)
-    assert found.recognised.upper == pytest.approx(8 / 100)
-    assert found.everlasting is None
-    assert "no method privacy" in found.missing["privacy of all reports, fixed values"]
-    assert found.linked is None
-    assert "Tagged: can its reports be followed?" in audit_page(found, Tagged(), "Tagged", ["audit", "mine:Tagged"])
+    result = audit(Tagged(), reports=10, crowd=100)
+    assert result.tracking.advantage.upper == pytest.approx(7 / 8)
+    assert result.recognised.upper == pytest.approx(8 / 100)
+    assert result.everlasting is None
+    assert "no method privacy" in result.missing["privacy of all reports, fixed values"]
+    assert result.linked is None
+    assert "Tagged: can its reports be followed?" in audit_page(
+        result, Tagged(), "Tagged", ["audit", "mine:Tagged"]
+    )
     with pytest.raises(TypeError, match="mechanism must have a method tracking"):
         audit(object())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="reports must be between 2 and 100000, got 1"):
@@ -163,7 +171,7 @@ def test_a_mechanism_of_ones_own() -> None:
 @pytest.mark.parametrize("values", [2, 16])
 def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
     told: list[float] = []
-    found = compare(
+    result = compare(
         values=values,
         eps=1.5,
         reports=8,
@@ -174,46 +182,46 @@ def test_comparison_is_at_the_same_everlasting_privacy(values: int) -> None:
     assert told[0] == 0.0
     assert told == sorted(told)
     assert told[-1] < 1
-    assert {row.name for row in found.rows} | set(found.left_out) == {*EVERY_ROUND, "one turn"}
-    assert set(found.left_out) == {"fixed-vector-fresh"} | (
+    assert {row.name for row in result.rows} | set(result.left_out) == {*EVERY_ROUND, "one turn"}
+    assert set(result.left_out) == {"fixed-vector-fresh"} | (
         {"one-change", "votes", "bitwise"} if values == 16 else set()
     )
-    for row in found.rows:
+    for row in result.rows:
         assert row.privacy.gamma.upper <= 1.5 * (1 + 1e-6), row.name
         assert row.privacy.gamma.upper >= 1.0, row.name
         assert row.all_rounds <= row.standard_error * 2, row.name
-    ranked = [round(row.recognised.upper, 6) for row in found.rows]
+    ranked = [round(row.recognised.upper, 6) for row in result.rows]
     assert ranked == sorted(ranked)
-    names = [row.name for row in found.rows]
+    names = [row.name for row in result.rows]
     assert names[0] == "one turn"
     assert {"deck", "fading"} <= set(names[:7])
     assert names.index("rappor") > names.index("deck")
-    page = comparison_page(found, ["compare"])
-    assert page.count("<tr>") >= len(found.rows)
+    page = comparison_page(result, ["compare"])
+    assert page.count("<tr>") >= len(result.rows)
     assert "https:" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
 
 
 def test_attendance_of_those_who_answer_every_round() -> None:
-    found = audit(Deck(bits=4, slots=20, eps_report=0.1), attack=True)
-    assert found.attended.alone.lower > 0.99
-    assert found.attended.with_reports is not None
-    assert found.attended.with_reports.upper == 1.0
-    assert found.attended.matched is not None
-    assert found.attended.matched.alone.sampled > 0.99
-    assert found.attended.curve[-1] == (20, found.attended.alone)
-    assert found.attended.advantage.upper == pytest.approx(1 - 2**-20)
-    assert "an attack matched 99.9 % of 1,000 people (sampled)" in verdict(found)[1]
+    result = audit(Deck(bits=4, slots=20, eps_report=0.1), attack=True)
+    assert result.attended.alone.lower > 0.99
+    assert result.attended.with_reports is not None
+    assert result.attended.with_reports.upper == 1.0
+    assert result.attended.matched is not None
+    assert result.attended.matched.alone.sampled > 0.99
+    assert result.attended.curve[-1] == (20, result.attended.alone)
+    assert result.attended.advantage.upper == pytest.approx(1 - 2**-20)
+    assert "an attack matched 99.9 % of 1,000 people (sampled)" in verdict(result)[1]
 
 
 def test_reports_are_read_with_attendance_where_they_matter() -> None:
-    found = audit(Rappor.preset("paper"), reports=4, crowd=200)
-    assert found.attended.alone.upper == 16 / 200
-    assert found.attended.matched is not None
-    assert found.attended.matched.together is not None
-    assert found.attended.with_reports is not None
-    assert found.attended.matched.together.lower <= found.attended.with_reports.upper < 1
-    assert found.attended.matched.together.sampled > found.attended.matched.alone.sampled
-    words = verdict(found)[1]
+    result = audit(Rappor.preset("paper"), reports=4, crowd=200)
+    assert result.attended.alone.upper == 16 / 200
+    assert result.attended.matched is not None
+    assert result.attended.matched.together is not None
+    assert result.attended.with_reports is not None
+    assert result.attended.matched.together.lower <= result.attended.with_reports.upper < 1
+    assert result.attended.matched.together.sampled > result.attended.matched.alone.sampled
+    words = verdict(result)[1]
     assert words.startswith(
         "By the rounds alone, a person is picked out of 200 with probability at most 0.08 (upper; "
     )
@@ -225,17 +233,17 @@ def test_reports_are_read_with_attendance_where_they_matter() -> None:
 
 def test_one_turn_beside_everybody_in_every_round() -> None:
     """A yes/no question, eps = 1, 12 rounds, 100,000 people, and a share of a half."""
-    found = compare(values=2, eps=1, reports=12)
-    turn, *others = found.rows
+    result = compare(values=2, eps=1, reports=12)
+    turn, *others = result.rows
     assert turn.name == "one turn"
     assert turn.standard_error == pytest.approx(0.0117, abs=5e-5)
     assert turn.attended.upper == 2 / 1000
     assert turn.tracking.advantage == turn.noticed == Bracket.point(0.0)
     assert turn.privacy.pure.upper == pytest.approx(1.0)
     assert all(row.attended.upper == 1.0 for row in others)
-    assert found.matched.alone.sampled > 0.5
-    assert found.every_round_from == 7.2
-    first, second, *_ = shown_comparison.verdict(found)
+    assert result.matched.alone.sampled > 0.5
+    assert result.every_round_from == 7.2
+    first, second, *_ = shown_comparison.verdict(result)
     assert (
         "at most 0.002 (upper), and the standard error of one round is 0.01175, for a share of 50 % (exact)"
         in first
@@ -304,30 +312,30 @@ def test_names_and_parameters() -> None:
 
 def test_a_fixed_vector_with_fresh_noise_leaks() -> None:
     """Half of the vectors tell the two values apart, and enough reports tell what the vector says."""
-    found = audit(resolve("fixed-vector-fresh", ["bits=8", "eps=1"]), reports=10, attack=False)
-    assert found.everlasting is not None
-    assert found.everlasting.gamma.lower == math.inf
-    assert found.everlasting.advantage.lower > 0.5
+    result = audit(resolve("fixed-vector-fresh", ["bits=8", "eps=1"]), reports=10, attack=False)
+    assert result.everlasting is not None
+    assert result.everlasting.gamma.lower == math.inf
+    assert result.everlasting.advantage.lower > 0.5
     with pytest.raises(Unsuitable, match="so no eps lasts"):
         resolve("fixed-vector-fresh")
 
 
 def test_a_huge_crowd_is_bounded_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("untrackable.auditing.audit.MOST_SIMULATED", 50)
-    found = audit(Bitwise(eps_state=1, eps_report=1), reports=5, crowd=10**9)
-    assert found.linked is not None
-    assert found.linked.people == 50
-    assert found.linked.reports == 2
-    first = verdict(found)[0]
+    result = audit(Bitwise(eps_state=1, eps_report=1), reports=5, crowd=10**9)
+    assert result.linked is not None
+    assert result.linked.people == 50
+    assert result.linked.reports == 2
+    first = verdict(result)[0]
     assert "2 reports from each of two places" in first
     assert "among 1,000,000,000 with probability at most" in first
 
 
 def test_bounds_at_delta_never_exceed_the_worst_case() -> None:
-    found = audit(resolve("rnip", ["bits=1", "slots=10000000000", "eps_report=1"]), reports=4, attack=False)
-    assert found.everlasting is not None
-    assert found.everlasting.gamma.upper <= found.everlasting.pure.upper
-    assert not any("Privacy does not last" in sentence for sentence in verdict(found))
+    result = audit(resolve("rnip", ["bits=1", "slots=10000000000", "eps_report=1"]), reports=4, attack=False)
+    assert result.everlasting is not None
+    assert result.everlasting.gamma.upper <= result.everlasting.pure.upper
+    assert not any("Privacy does not last" in sentence for sentence in verdict(result))
 
 
 def test_a_deck_is_audited_with_as_many_reports_as_it_has_cards() -> None:

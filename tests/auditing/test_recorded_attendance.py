@@ -62,32 +62,32 @@ def write(path: Path, share: float, *, people: int, rounds: int, seed: int = 1) 
 
 
 def test_people_who_answer_every_day_are_found_and_reports_do_not_help(tmp_path: Path) -> None:
-    found = audit_file(write(tmp_path / "a.csv", 1.0, people=600, rounds=40))
-    assert found.tracking.lower == 0.0
-    assert found.attendance is not None
-    assert found.attendance.rounds == 40
-    assert found.attendance.tracking.lower > 0.8
-    assert found.attendance.tracking.different.hits == 0
-    assert found.attendance.matched.people == 300
-    assert found.attendance.matched.sampled > 0.99
+    result = audit_file(write(tmp_path / "a.csv", 1.0, people=600, rounds=40))
+    assert result.tracking.lower == 0.0
+    assert result.attendance is not None
+    assert result.attendance.rounds == 40
+    assert result.attendance.tracking.lower > 0.8
+    assert result.attendance.tracking.different.hits == 0
+    assert result.attendance.matched.people == 300
+    assert result.attendance.matched.sampled > 0.99
     assert "Attendance gives people away, whatever their reports say: the 40 rounds" in " ".join(
-        file_verdict(found)
+        file_verdict(result)
     )
     assert "Of 300 people who were held out, 100 % were matched right (sampled; 99 % interval" in " ".join(
-        file_verdict(found)
+        file_verdict(result)
     )
-    assert found.as_dict()["attendance"]["advantage_lower"] == found.attendance.tracking.lower
+    assert result.as_dict()["attendance"]["advantage_lower"] == result.attendance.tracking.lower
 
 
 def test_people_who_answer_one_round_in_twenty_are_not(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 1 / 20, people=1200, rounds=365)
-    found = audit_file(path)
-    assert found.attendance is not None
+    result = audit_file(path)
+    assert result.attendance is not None
     # The exact advantage is 0.204, which the lower bound must not exceed.
-    assert found.attendance.tracking.lower < 0.21
-    assert found.attendance.matched.lower < 2 / 600
-    assert found.attendance.matched.sampled < 0.02
-    assert "but nobody is found by it in a crowd. Of 600 people" in " ".join(file_verdict(found))
+    assert result.attendance.tracking.lower < 0.21
+    assert result.attendance.matched.lower < 2 / 600
+    assert result.attendance.matched.sampled < 0.02
+    assert "but nobody is found by it in a crowd. Of 600 people" in " ".join(file_verdict(result))
     for people, words in (
         (600, "it is NOT DECIDED whether people can be followed"),
         (4000, "no way to follow people"),
@@ -105,15 +105,15 @@ def test_nobody_is_accused_more_often_than_stated() -> None:
     person's, with attendance that reveals a lot, are found in nearly all.
     """
     assert binom.sf(45, 200, 0.1) < 1e-6
-    accused = found = 0
+    accused = result = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
         first, second = (SeenRounds(seen) for seen in attend(0.5, 12, 160, rng))
         other = SeenRounds(attend(0.5, 12, 160, rng)[1])
         accused += follow_by_attendance(first, other, level=0.9, seed=seed).tracking.lower > 0
-        found += follow_by_attendance(first, second, level=0.9, seed=seed).tracking.lower > 0
+        result += follow_by_attendance(first, second, level=0.9, seed=seed).tracking.lower > 0
     assert accused <= 45
-    assert found >= 100
+    assert result >= 100
 
 
 def test_the_bound_is_below_the_exact_advantage() -> None:
@@ -155,9 +155,9 @@ def test_a_calendar_that_everybody_follows_tells_nothing() -> None:
     home = np.arange(60) % 7 < 3
     rng = np.random.default_rng(4)
     answers = rng.random((2000, 60)) < 0.5
-    found = follow_by_attendance(SeenRounds(answers & home), SeenRounds(answers & ~home), level=0.99, seed=1)
-    assert found.tracking.lower == 0.0
-    assert found.matched.sampled < 0.01
+    result = follow_by_attendance(SeenRounds(answers & home), SeenRounds(answers & ~home), level=0.99, seed=1)
+    assert result.tracking.lower == 0.0
+    assert result.matched.sampled < 0.01
 
 
 def test_times_are_days(tmp_path: Path) -> None:
@@ -186,10 +186,10 @@ def test_times_are_days(tmp_path: Path) -> None:
         columns["time"].append(datetime(2026, 1, 1 + t, person % 24, tzinfo=UTC))
         columns["report"].append(person % 3)
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    found = audit_file(tmp_path / "a.parquet")
-    assert found.attendance is not None
-    assert found.attendance.rounds == 30
-    assert found.attendance.matched.sampled > 0.95
+    result = audit_file(tmp_path / "a.parquet")
+    assert result.attendance is not None
+    assert result.attendance.rounds == 30
+    assert result.attendance.matched.sampled > 0.95
     assert second.any()
 
 
@@ -233,7 +233,7 @@ def test_files_without_what_attendance_needs(tmp_path: Path) -> None:
 def test_the_audit_of_the_mechanism_agrees(tmp_path: Path) -> None:
     """What is found in a file is what the audit of the same campaign says can be found."""
     promised = audit(DECK, reports=6, crowd=150, attack=False).attended
-    found = audit_file(write(tmp_path / "a.csv", 1.0, people=300, rounds=6), level=0.999999)
-    assert found.attendance is not None
-    assert found.attendance.tracking.lower <= promised.advantage.upper
-    assert found.attendance.matched.lower <= promised.alone.upper
+    result = audit_file(write(tmp_path / "a.csv", 1.0, people=300, rounds=6), level=0.999999)
+    assert result.attendance is not None
+    assert result.attendance.tracking.lower <= promised.advantage.upper
+    assert result.attendance.matched.lower <= promised.alone.upper

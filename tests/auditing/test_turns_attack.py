@@ -96,7 +96,7 @@ def coin(share: float) -> Law:
     return lambda people, rounds, rng: rng.random((people, rounds)) < share
 
 
-def found(law: Law, answers: int | None, people: int, rounds: int, stay: int, populations: int) -> int:
+def matches(law: Law, answers: int | None, people: int, rounds: int, stay: int, populations: int) -> int:
     """The right matches in several populations together."""
     total = 0
     for seed in range(populations):
@@ -109,8 +109,8 @@ def found(law: Law, answers: int | None, people: int, rounds: int, stay: int, po
 @pytest.mark.parametrize(("rounds", "stay"), [(12, 1), (52, 4), (365, 30)], ids=["months", "weeks", "days"])
 def test_two_right_matches_are_expected_of_people_who_answer_once(rounds: int, stay: int) -> None:
     """200 populations of 100 people: a false alarm has a probability of 1e-6. Two turns are rejected."""
-    assert found(turns(1), 1, 100, rounds, stay, 200) <= most_by_chance(200)
-    assert found(turns(2), 2, 100, rounds, stay, 200) > most_by_chance(200)
+    assert matches(turns(1), 1, 100, rounds, stay, 200) <= most_by_chance(200)
+    assert matches(turns(2), 2, 100, rounds, stay, 200) > most_by_chance(200)
 
 
 def test_the_attack_is_as_good_as_is_possible() -> None:
@@ -119,14 +119,14 @@ def test_the_attack_is_as_good_as_is_possible() -> None:
     It is more than six of these off with a probability of less than 1e-6.
     """
     assert right_matches(40, 17, 23).all_at_once == 2
-    assert abs(found(turns(1), 1, 40, 12, 1, 400) - 800) < 6 * math.sqrt(2 * 400)
+    assert abs(matches(turns(1), 1, 40, 12, 1, 400) - 800) < 6 * math.sqrt(2 * 400)
 
 
 def test_the_same_attack_finds_those_who_answer_by_a_coin_or_every_round() -> None:
     """A year of days, places kept for a month: many times two of 300, and nearly everybody."""
-    assert found(coin(1 / 20), None, 300, 365, 30, 3) > 3 * 10 * 2
-    assert found(coin(1.0), 52, 300, 52, 4, 3) > 3 * 270
-    assert found(coin(1.0), 12, 300, 12, 1, 3) > 3 * 250
+    assert matches(coin(1 / 20), None, 300, 365, 30, 3) > 3 * 10 * 2
+    assert matches(coin(1.0), 52, 300, 52, 4, 3) > 3 * 270
+    assert matches(coin(1.0), 12, 300, 12, 1, 3) > 3 * 250
 
 
 ROUNDS, STAY = 12, 2

@@ -31,32 +31,32 @@ def turns_campaign(*, rounds: int = 52, share: Fraction = Fraction(1), wipes: in
 
 
 @pytest.fixture(scope="module")
-def found() -> TurnsAudit:
+def audit() -> TurnsAudit:
     return audit_turns(REPORT, Turns(rounds=52))
 
 
-def test_numbers(found: TurnsAudit) -> None:
-    assert found.eps_upper == pytest.approx(2.0)
-    assert found.recognised_upper == 2 / 1000
-    assert found.habits_upper == pytest.approx((9 + 0.1 / 0.9) / 1000)
-    assert found.whereabouts_upper == 2 / 100
-    assert found.answer_upper == pytest.approx(8.39 / 1000, abs=1e-6)
-    assert found.exclusion.upper == pytest.approx(0.5)
-    assert found.several_lower == {2: 0.004, 3: 0.008, 4: 0.016}
-    assert found.reports == 1923
+def test_numbers(audit: TurnsAudit) -> None:
+    assert audit.eps_upper == pytest.approx(2.0)
+    assert audit.recognised_upper == 2 / 1000
+    assert audit.habits_upper == pytest.approx((9 + 0.1 / 0.9) / 1000)
+    assert audit.whereabouts_upper == 2 / 100
+    assert audit.answer_upper == pytest.approx(8.39 / 1000, abs=1e-6)
+    assert audit.exclusion.upper == pytest.approx(0.5)
+    assert audit.several_lower == {2: 0.004, 3: 0.008, 4: 0.016}
+    assert audit.reports == 1923
     assert max(right_matches(1000, m, 1000 - m).all_at_once for m in range(1, 1000)) == 2
     some = audit_turns(REPORT, Turns(rounds=52, share=Fraction(1, 2), wipes=2), people=10_000, reports=50)
     assert some.eps_upper == pytest.approx(6.0)
     assert some.exclusion.upper == pytest.approx(0.125)
     assert some.reports == 50
-    assert some.wiped_often_upper < found.wiped_often_upper
+    assert some.wiped_often_upper < audit.wiped_often_upper
     with pytest.raises(ValueError, match="mechanism must be fresh"):
         audit_turns(Deck(bits=2, slots=5, eps_report=0.5), Turns(rounds=5))
 
 
-def test_words(found: TurnsAudit) -> None:
+def test_words(audit: TurnsAudit) -> None:
     """The three conditions with their numbers, and no upper bound for several campaigns."""
-    sentences = verdict(found)
+    sentences = verdict(audit)
     assert all(sentence.endswith(".") for sentence in sentences)
     text = " ".join(sentences)
     for told in (
@@ -70,9 +70,9 @@ def test_words(found: TurnsAudit) -> None:
         "eps = 2, with delta = 0, also if the answer changes (upper)",
     ):
         assert told in text
-    for line in lines(found):
+    for line in lines(audit):
         assert line.certainty in ("exact", "upper", "lower", "exact up to ±"), line
-    several = [line for line in lines(found) if "campaigns" in line.what]
+    several = [line for line in lines(audit) if "campaigns" in line.what]
     assert {line.certainty for line in several} == {"lower"}
     assert all(line.upper is None for line in several)
     some = verdict(audit_turns(REPORT, Turns(rounds=52, share=Fraction(1, 2), wipes=2)))[0]
@@ -80,12 +80,12 @@ def test_words(found: TurnsAudit) -> None:
     assert "planned for up to 3 answers of a person" in some
 
 
-def test_a_notebook_shows_it(found: TurnsAudit) -> None:
-    assert repr(found).startswith(
+def test_a_notebook_shows_it(audit: TurnsAudit) -> None:
+    assert repr(audit).startswith(
         "<TurnsAudit: one turn in 52 rounds; recognised among 1,000: at most 0.002 (upper"
     )
-    assert found.to_arrow().num_rows == len(lines(found))
-    assert "by what an observer knows" in found.plot().words
+    assert audit.to_arrow().num_rows == len(lines(audit))
+    assert "by what an observer knows" in audit.plot().words
 
 
 def test_the_page_of_a_campaign() -> None:
@@ -115,10 +115,10 @@ def test_what_pages_say_about_attendance() -> None:
 
 
 def test_a_campaign_without_a_question_gives_away_that_somebody_was_active() -> None:
-    found = audit_turns(Fresh(Present()), Turns(rounds=12), people=1200)
-    assert found.eps_upper == 0
-    told = " ".join(verdict(found))
+    result = audit_turns(Fresh(Present()), Turns(rounds=12), people=1200)
+    assert result.eps_upper == 0
+    told = " ".join(verdict(result))
     assert "Reports have no content, so there is no answer to protect" in told
     assert "somebody was active in its round. That is seen" in told
-    assert found.in_crowd.why == "reports have no content to hide"
+    assert result.in_crowd.why == "reports have no content to hide"
     assert "ratio" not in told

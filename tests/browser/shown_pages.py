@@ -22,7 +22,7 @@ from untrackable.collector.app import create_app
 from untrackable.collector.closing import close_round
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Store
-from untrackable.demo.people import answer_page, request
+from untrackable.demo.demo import answer_page, request
 from untrackable.encodings import Encoding, Record
 from untrackable.encodings.numbers import buckets_from_text
 from untrackable.mechanisms.inner_product import NoisyInnerProduct

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.page_checks import Watched, serious_violations
 from tests.browser.people import Asking, posted
-from untrackable.demo.people import answer_page, visitor_campaign
+from untrackable.demo.demo import answer_page, visitor_campaign
 from untrackable.protocol.campaign import Campaign
 from untrackable.theory.turns import Turns
 

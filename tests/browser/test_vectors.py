@@ -17,7 +17,7 @@ from scipy.stats import binom
 from tests.browser.built import SHIPPED, SOURCES, ask, build, script
 from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.questions import BEGIN, FEATURES, MOODS, PERCENT, SET, STARTS, VISIT, about, question
-from untrackable.auditing.client_audit import audit_client
+from untrackable.auditing.black_box import audit_client
 from untrackable.checks import MOST_ROUNDS
 from untrackable.encodings.encoding import Bit, Categories, Choices, Encoding, Presence
 from untrackable.encodings.numbers import Buckets, IntegerRange

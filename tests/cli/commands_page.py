@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from untrackable.cli import JOBS, main
-from untrackable.cli.help_layout import first_line
+from untrackable.cli.terminal import first_line
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "commands.md"
 _INTRODUCTION = """\
@@ -94,21 +94,22 @@ the text back. Other formats have it as it is.
 def commands(group: click.Group, *before: str) -> dict[str, click.Command]:
     """Every command by its full name, groups before what is in them."""
     context = click.Context(group)
-    found: dict[str, click.Command] = {}
+    result: dict[str, click.Command] = {}
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        found[" ".join((*before, name))] = command
+        result[" ".join((*before, name))] = command
         if isinstance(command, click.Group):
-            found.update(commands(command, *before, name))
-    return found
+            result.update(commands(command, *before, name))
+    return result
 
 
 def commands_page() -> str:
     """The page: the commands of each job with the first line of their help."""
     known = commands(main)
     parts = [_INTRODUCTION]
-    for job, names in JOBS.items():
+    for job, modules in JOBS.items():
+        names = " ".join(modules.values()).split()
         rows = [
             f"| `untrackable {name}` | {first_line(command)} |"
             for name, command in known.items()

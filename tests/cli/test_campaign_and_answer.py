@@ -65,21 +65,20 @@ def once(tmp_path: Path) -> Path:
 
 
 def test_a_new_campaign(made: Path, tmp_path: Path) -> None:
-    found = Campaign.from_bytes(made.read_bytes())
-    assert found.question == "Which browser?"
-    assert found.first_round == 1801396800
-    assert (found.round_seconds, found.rounds) == (86400, 30)
+    result = Campaign.from_bytes(made.read_bytes())
+    assert result.question == "Which browser?"
+    assert result.first_round == 1801396800
+    assert (result.round_seconds, result.rounds) == (86400, 30)
     shown = run("campaign", "show", str(made)).output
     for words in (
-        found.id,
+        result.id,
         "Which browser?",
-        "30 rounds of 1d",
-        "2027-01-31 12:00 UTC",
+        "A round every day from 31 January 2027, 12:00 UTC, 30 in all.",
         "a factor of at most 2.719 (eps = 1), except with probability 1e-06",
         "People answer every round",
     ):
         assert words in shown
-    assert json.loads(run("campaign", "show", str(made), "--json").output)["campaign"] == found.to_json()
+    assert json.loads(run("campaign", "show", str(made), "--json").output)["campaign"] == result.to_json()
     again = run("campaign", "new", str(made), *NEW, "--rounds", "30")
     assert again.exit_code == 1
     assert "never changes" in again.output
@@ -94,9 +93,9 @@ def test_a_new_campaign(made: Path, tmp_path: Path) -> None:
 
 
 def test_each_person_answers_once_unless_somebody_says_otherwise(once: Path) -> None:
-    found = Campaign.from_bytes(once.read_bytes())
-    assert found.turns == Turns(rounds=30)
-    assert found.guarantee.to_json(turns=True) == {"eps": 1}
+    result = Campaign.from_bytes(once.read_bytes())
+    assert result.turns == Turns(rounds=30)
+    assert result.guarantee.to_json(turns=True) == {"eps": 1}
     shown = run("campaign", "show", str(once)).output
     for words in (
         "Each person answers once, in one of 30 rounds that their device draws in secret.",
@@ -198,11 +197,11 @@ def test_nobody_is_told_when_a_turn_is(
     once: Path, tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not when it is joined, nor later, nor whether it is over; and each person sends one report."""
-    begins, found = 1801396800.0, Campaign.from_bytes(once.read_bytes())
+    begins, result = 1801396800.0, Campaign.from_bytes(once.read_bytes())
     now = begins - 60
     monkeypatch.setattr("time.time", lambda: now)
     folder = str(tmp_path / "mine")
-    answer = ["answer", str(once), "--folder", folder, "--pin", found.id]
+    answer = ["answer", str(once), "--folder", folder, "--pin", result.id]
     noted = run(*answer, given="Safari\n")
     assert noted.exit_code == 0, noted.output
     assert "answers this campaign once at most, in one of its 30 rounds, which it draws in secret" in noted.output
@@ -259,7 +258,7 @@ def test_a_new_campaign_says_how_accurate_it_will_be(tmp_path: Path) -> None:
     )
     told = run("campaign", "new", str(tmp_path / "told.json"), *NEW, "--rounds", "365").output
     assert "NOT USABLE for one round: with 10,000 people" in told
-    assert "10,000 people are assumed; give --people" in told
+    assert "people     10,000 are assumed; give --people" in told
 
 
 def test_a_new_campaign_is_not_over(tmp_path: Path) -> None:
@@ -371,17 +370,17 @@ def collector() -> Iterator[Collector]:
 def test_answering_and_sending(
     made: Path, tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, folder, now = Campaign.from_bytes(made.read_bytes()), str(tmp_path / "mine"), 1801396800.0 - 60
+    result, folder, now = Campaign.from_bytes(made.read_bytes()), str(tmp_path / "mine"), 1801396800.0 - 60
     monkeypatch.setattr("time.time", lambda: now)
     for arguments, given, reason in [
         ([], "Safari\n", "is not pinned"),
         (["--pin", "xyz"], "Safari\n", "--pin needs the first 8 digits of an id, or more, not 3"),
         (["--pin", "x" * 64], "Safari\n", "64 lower-case hexadecimal"),
-        (["--pin", found.id], "Lynx\n", "must be one of the 3"),
-        (["--pin", found.id], "\n", "must be one of the 3"),
-        (["--pin", found.id], "", "standard input is empty"),
-        (["--pin", found.id, "--eps", "0.1", *EVERY_ROUND], "Safari\n", "your policy allows"),
-        (["--pin", found.id], "Safari\n", "gives people away"),
+        (["--pin", result.id], "Lynx\n", "must be one of the 3"),
+        (["--pin", result.id], "\n", "must be one of the 3"),
+        (["--pin", result.id], "", "standard input is empty"),
+        (["--pin", result.id, "--eps", "0.1", *EVERY_ROUND], "Safari\n", "your policy allows"),
+        (["--pin", result.id], "Safari\n", "gives people away"),
     ]:
         refused = run("answer", str(made), "--folder", folder, *arguments, given=given)
         assert refused.exit_code == 1
@@ -389,7 +388,7 @@ def test_answering_and_sending(
         assert "Safari" not in refused.output
         assert "Lynx" not in refused.output
     assert "no campaign has been answered" in run("send", collector[0], "--folder", folder).output
-    joined = run("answer", str(made), "--folder", folder, "--pin", found.id, *EVERY_ROUND, given="Safari\n")
+    joined = run("answer", str(made), "--folder", folder, "--pin", result.id, *EVERY_ROUND, given="Safari\n")
     assert joined.exit_code == 0, joined.output
     assert "the next report goes out 2027-0" in joined.output
     assert "Safari" not in joined.output
@@ -399,10 +398,10 @@ def test_answering_and_sending(
     assert sent[0]["outcome"] == "accepted"
     assert sent[0]["next_report"] > now
     ((path, body),) = collector[1]
-    assert path == f"/campaigns/{found.id}/reports"
+    assert path == f"/campaigns/{result.id}/reports"
     assert body[:5] == b"\x01\x01\0\0\0"
     assert run("send", "http://collect.example", "--folder", folder).exit_code == 1
-    state = tmp_path / "mine" / f"{found.id}.state"
+    state = tmp_path / "mine" / f"{result.id}.state"
     whole = state.read_bytes()
     state.write_bytes(whole[:-1])
     damaged = run("send", collector[0], "--folder", folder)
@@ -410,7 +409,7 @@ def test_answering_and_sending(
     assert "failed: the state is damaged" in damaged.output
     state.write_bytes(whole)
     left = run("answer", str(made), "--folder", folder, "--leave", "--json")
-    assert json.loads(left.output) == {"campaign": found.id, "next_report": None}
+    assert json.loads(left.output) == {"campaign": result.id, "next_report": None}
     assert run("send", collector[0], "--folder", folder).output == "nothing to send\n"
 
 
@@ -449,8 +448,8 @@ def typed(made: Path, folder: Path, *lines: bytes, pin: str) -> str:
 
 def test_a_prompt_shows_the_promise_first_and_never_the_answer(made: Path, tmp_path: Path) -> None:
     """In a terminal of its own: what is typed is neither echoed nor repeated, and may be typed again."""
-    found = Campaign.from_bytes(made.read_bytes())
-    text = typed(made, tmp_path / "mine", b"Saffari\n", b"2\n", pin=found.id[:8])
+    result = Campaign.from_bytes(made.read_bytes())
+    text = typed(made, tmp_path / "mine", b"Saffari\n", b"2\n", pin=result.id[:8])
     spent = "all campaigns together would spend (upper)"
     shown = ("What is promised", spent, "It would be accepted", "Which browser?", "1  ", "number or answer")
     places = [text.index(words) for words in shown]
@@ -458,10 +457,10 @@ def test_a_prompt_shows_the_promise_first_and_never_the_answer(made: Path, tmp_p
     assert "(not shown) is not" in text
     assert "Try again; nothing was stored." in text
     assert "answered; the next report goes out" in text
-    assert f"Compare all of it if you can: {found.id}" in " ".join(text.split())
+    assert f"Compare all of it if you can: {result.id}" in " ".join(text.split())
     assert text.count("Safari") == 1  # among the answers that are asked for
     assert "Saffari" not in text
-    again = typed(made, tmp_path / "other", b"nothing\n", b"such\n", b"there\n", pin=found.id)
+    again = typed(made, tmp_path / "other", b"nothing\n", b"such\n", b"there\n", pin=result.id)
     assert "Error" in again
     assert "Warning" not in again
     assert not any(word in again for word in ("nothing\r", "such\r", "there\r"))
@@ -486,8 +485,8 @@ def test_several_choices_are_typed_as_numbers(tmp_path: Path) -> None:
 
 
 def test_a_short_pin_must_fit_and_have_eight_digits(made: Path, tmp_path: Path) -> None:
-    found = Campaign.from_bytes(made.read_bytes())
-    for pin in (found.id[:7], "0" * 8, found.id[1:9]):
+    result = Campaign.from_bytes(made.read_bytes())
+    for pin in (result.id[:7], "0" * 8, result.id[1:9]):
         refused = run("answer", str(made), "--pin", pin, "--folder", str(tmp_path / "mine"), given="Safari\n")
         assert refused.exit_code == 1
         assert not (tmp_path / "mine" / "ledger").exists()
@@ -540,16 +539,16 @@ def test_who_sleeps_looks_at_the_clock(jump: float, slept: float, monkeypatch: p
 
 
 def _two_campaigns(tmp_path: Path, folder: str) -> list[Campaign]:
-    found = []
+    result = []
     for question in ("Which browser?", "Which other browser?"):
         place = tmp_path / f"{len(question)}.json"
         asked = ["--question", question, *NEW[2:], "--rounds", "3", "--first", "2027-01-31"]
         run("campaign", "new", str(place), *asked, *EVERY_ROUND)
-        found.append(Campaign.from_bytes(place.read_bytes()))
-        pinned = ["--folder", folder, "--pin", found[-1].id]
+        result.append(Campaign.from_bytes(place.read_bytes()))
+        pinned = ["--folder", folder, "--pin", result[-1].id]
         done = run("answer", str(place), *pinned, "--eps", "5", "--delta", "1e-5", *EVERY_ROUND, given="Safari\n")
         assert done.exit_code == 0, done.output
-    return found
+    return result
 
 
 def test_who_stays_does_not_send_in_the_second_of_switching_on(
@@ -681,9 +680,9 @@ def test_a_refusal_for_the_budget_says_what_is_left_and_what_to_do(made: Path, t
 
 
 def test_a_policy_is_stored_and_raised_on_purpose_only(made: Path, tmp_path: Path) -> None:
-    folder, found = str(tmp_path / "person"), Campaign.from_bytes(made.read_bytes())
+    folder, result = str(tmp_path / "person"), Campaign.from_bytes(made.read_bytes())
     assert "No policy is stored yet" in run("policy", "show", "--folder", folder).output
-    answer = ["answer", str(made), "--pin", found.id, "--folder", folder]
+    answer = ["answer", str(made), "--pin", result.id, "--folder", folder]
     refused = run(*answer, given="Safari\n")
     assert refused.exit_code == 1
     assert "gives people away" in refused.output
@@ -787,9 +786,9 @@ def test_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
     assert checked.exit_code == 0
     assert f"which does not know who sent which of {COUNTED:,} reports a round: " in checked.output
     assert "eps at delta = 1e-06 for people who are active in all rounds: " in checked.output
-    found = json.loads(run("campaign", "verify", str(place), "--json").output)
-    assert found["crowd"]["upper"] <= 1e-6
-    assert found["crowd_throughout"]["upper"] < crowd.eps / 2
+    result = json.loads(run("campaign", "verify", str(place), "--json").output)
+    assert result["crowd"]["upper"] <= 1e-6
+    assert result["crowd_throughout"]["upper"] < crowd.eps / 2
     bold = tmp_path / "bold.json"
     bold.write_bytes(place.read_bytes().replace(b'"reports":%d' % COUNTED, b'"reports":1500'))
     wrong = run("campaign", "verify", str(bold))

@@ -119,29 +119,29 @@ def test_commands_that_answer_give_everything_or_there_is_a_reason() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_gives_what_it_should(name: str) -> None:
-    found = options(COMMANDS[name])
-    assert {"json", "export", "plot", "html"} & {each[2:] for each in found} == {*GIVES[name].split()}
+    result = options(COMMANDS[name])
+    assert {"json", "export", "plot", "html"} & {each[2:] for each in result} == {*GIVES[name].split()}
     for option, endings in (("--export", TABLES), ("--plot", PICTURES)):
-        if option in found:
-            kind = found[option].type
+        if option in result:
+            kind = result[option].type
             assert isinstance(kind, NewFile)
             assert kind.endings == endings
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_means_one_thing(name: str) -> None:
-    found = options(COMMANDS[name])
+    result = options(COMMANDS[name])
     for option, meaning in MEANINGS.items():
         address = option == "--json" and name in ("serve", "relay", "gateway new", "gateway show")
-        assert option not in found or found[option].help == meaning or address, option
-    assert "--round" not in found
-    if "--rounds" in found:
-        assert found["--rounds"].metavar in (None, "N"), "--rounds is how many rounds there are"
-    if "--mechanism" in found:
-        assert found["--mechanism"].metavar == "WORDS"
-        assert "NAME key=value" in (found["--mechanism"].help or "")
+        assert option not in result or result[option].help == meaning or address, option
+    assert "--round" not in result
+    if "--rounds" in result:
+        assert result["--rounds"].metavar in (None, "N"), "--rounds is how many rounds there are"
+    if "--mechanism" in result:
+        assert result["--mechanism"].metavar == "WORDS"
+        assert "NAME key=value" in (result["--mechanism"].help or "")
     for each in ("--parameter", "--param", "-p"):
-        assert each not in found, "parameters are words behind the name of a mechanism"
+        assert each not in result, "parameters are words behind the name of a mechanism"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -154,7 +154,7 @@ def test_files_are_written_only_where_nothing_is_lost(name: str) -> None:
 
 @pytest.mark.parametrize("name", LONG)
 def test_long_work_shows_what_is_left(name: str) -> None:
-    (module,) = [modules[name] for modules in JOBS.values() if name in modules]
+    (module,) = [each for modules in JOBS.values() for each in modules if name in modules[each].split()]
     from untrackable.cli import terminal
 
     assert importlib.import_module(f"untrackable.cli.{module}").progress is terminal.progress

@@ -19,8 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from untrackable.cli.research import demo, has_window
-from untrackable.demo.demo import DemoResult, run
-from untrackable.demo.people import HOMEPAGES, JOINED, LEFT, WEEKS
+from untrackable.demo.demo import HOMEPAGES, JOINED, LEFT, WEEKS, DemoResult, run
 from untrackable.theory.turns import right_matches
 
 CLIENTS, SIMULATED = 40, 50_000
@@ -38,8 +37,8 @@ def read(address: str) -> str:
 
 @pytest.fixture(scope="module")
 def outcome() -> Iterator[DemoResult]:
-    with run(clients=CLIENTS, simulated=SIMULATED) as found:
-        yield found
+    with run(clients=CLIENTS, simulated=SIMULATED) as result:
+        yield result
 
 
 class Given(NamedTuple):
@@ -160,18 +159,18 @@ def test_it_keeps_running_for_visitors_until_it_is_interrupted(tmp_path: Path) -
             said += line
             if "see your report go out" in line:
                 break
-        found = re.search(r"^The collector is running at (http://\S+) \(Ctrl-C ends it\)\.$", said, re.M)
+        result = re.search(r"^The collector is running at (http://\S+) \(Ctrl-C ends it\)\.$", said, re.M)
         own = re.search(r"see your report go out: (http://\S+)", said)
-        assert found, said
+        assert result, said
         assert own
         assert re.search(r"with the key ut_\S+", said)
         answering = read(own[1])
-        assert f"{found[1]}/client/untrackable-" in answering
-        page = read(found[1])
+        assert f"{result[1]}/client/untrackable-" in answering
+        page = read(result[1])
         assert "Which homepage is yours?" in page
         asked = set(re.findall(r"/view/[0-9a-f]{64}", page))
         assert len(asked) == 4
-        assert all("news" in read(found[1] + path) for path in asked)
+        assert all("news" in read(result[1] + path) for path in asked)
         running.send_signal(signal.SIGINT)
         _, rest = running.communicate(timeout=60)
         printed.seek(0)

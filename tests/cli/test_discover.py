@@ -131,7 +131,7 @@ def test_simulated_strings_are_found(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "most held (exact): abba 59.99 %, cab 39.99 %, b 0.02 %" in done.stdout
     assert f"next: untrackable discover {out}" in done.stdout
-    assert [found.string for found in discover_files([out]).strings] == ["abba", "cab"]
+    assert [result.string for result in discover_files([out]).strings] == ["abba", "cab"]
     for name, given, message in (
         ("deck", ["eps_report=4"], "deck takes slots, eps_report"),
         ("rappor", [], "mechanism must be one of fresh, memoized, deck, rnip for strings to be discovered"),

@@ -33,13 +33,13 @@ import gc, importlib, json, os, sys, time
 import pandas  # which pyarrow would load in every process
 from untrackable.cli import JOBS, run
 
-for commands in JOBS.values():
-    for module in commands.values():
+for modules in JOBS.values():
+    for module in modules:
         importlib.import_module(f"untrackable.cli.{module}")
 for module in (
-    "auditing.comparison auditing.audit auditing.client_audit auditing.file_audit "
+    "auditing.comparison auditing.audit auditing.black_box auditing.file_audit "
     "accounting.check collector.app discovery.discovery display.view "
-    "paper.paper planning.together planning.plan rappor_decode.decode "
+    "paper.paper planning.plan rappor_decode.decode "
     "relay.app reports.csv reports.sums reports.arrow reports.simulation "
     "reports.sums kernels.compiled cli.mechanism_argument"
 ).split():

@@ -16,7 +16,7 @@ def test_a_plan_becomes_a_campaign_with_looks(tmp_path: Path) -> None:
     plan.write_text(output("plan", "--people", "1e5", "--values", 2, "--rounds", 12, "--eps", 4, "--json"))
     assert json.loads(plan.read_text())["solved"]["looks"] == 4
     shown = output("campaign", "new", campaign, *ANSWERS, "--plan", plan, "--every", "1w")
-    assert "3 rounds of 4 looks of 1w" in shown
+    assert "3 in all. Each has 4 looks of 7 days." in shown
     made = Campaign.from_bytes(campaign.read_bytes())
     assert (made.rounds, made.looks, made.round_seconds) == (3, 4, 4 * 7 * 86_400)
     assert made.answers.describe() in shown

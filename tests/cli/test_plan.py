@@ -1,6 +1,7 @@
 """`untrackable plan`: as a person types it, for one question or several."""
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -55,7 +56,7 @@ def test_the_first_eight_lines_say_what_matters(monkeypatch: pytest.MonkeyPatch)
     ):
         assert line.startswith(begin), line
     assert "would be more accurate from eps 48.16 on" in output
-    assert '"wipes": 0' in output
+    assert '"wipes":0' in output.replace(" ", "")
     assert "memoized" not in output
 
 
@@ -72,13 +73,13 @@ def test_every_round_is_computed_only_if_asked_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", "200")
     code, output = plan("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all")
     assert code == 0
-    told = output[output.index("Everybody in every round instead:") :]
-    assert "  deck: standard error" in told
-    assert "and its reports can be linked" in told
-    found = json.loads(
+    told = output[output.index("everybody in every round instead") :]
+    assert re.search(r"^deck +[\d.]+", told, re.M)
+    assert re.search(r"^memoized +[\d.]+ +yes", told, re.M)
+    result = json.loads(
         plan("--people", "1e5", "--values", "2", "--rounds", "4", "--eps", "1", "--all", "--json")[1]
     )
-    assert {row["name"] for row in found["every_round"]} >= {"deck", "fading", "rnip"}
+    assert {row["name"] for row in result["every_round"]} >= {"deck", "fading", "rnip"}
     assert "every_round" not in json.loads(plan(*GOOD, "--json")[1])
 
 
@@ -87,26 +88,26 @@ def test_json_has_everything(tmp_path: Path) -> None:
     encoding.write_text(json.dumps(Categories(names=["a", "b", "c"]).to_json()), encoding="utf-8")
     asked = ("--encoding", str(encoding), "--rounds", "12", "--eps", "2", "--error", "0.05", "--relay", "--json")
     code, output = plan(*asked)
-    found = json.loads(output)
+    result = json.loads(output)
     assert code == 0
-    assert (found["unknown"], found["met"], found["changes"]) == ("people", True, [])
-    assert found["solved"]["people"] > 1000
-    assert found["promises"]["figure"]["radius_upper"] <= 0.05
-    assert found["crowd"]["everybody"]["certainty"] == "bracket"
-    draft = CampaignDraft.from_json(found["campaign"])
+    assert (result["unknown"], result["met"], result["changes"]) == ("people", True, [])
+    assert result["solved"]["people"] > 1000
+    assert result["promises"]["figure"]["radius_upper"] <= 0.05
+    assert result["crowd"]["everybody"]["certainty"] == "bracket"
+    draft = CampaignDraft.from_json(result["campaign"])
     assert draft.guarantee.eps == 2
     assert draft.guarantee.crowd is not None
-    assert found["campaign"]["guarantee"]["crowd"]["reports"] == found["crowd"]["reports"]
+    assert result["campaign"]["guarantee"]["crowd"]["reports"] == result["crowd"]["reports"]
 
 
 def test_numbers_as_people_type_them() -> None:
-    found = [
+    result = [
         json.loads(plan("--people", people, "--values", "4", "--rounds", rounds, "--eps", eps, "--json")[1])[
             "solved"
         ]
         for people, rounds, eps in (("1000000", "1000", "2"), ("1e6", "1e3", "2.0"), ("1,000,000", "1,000", "2e0"))
     ]
-    assert found[0] == found[1] == found[2]
+    assert result[0] == result[1] == result[2]
     assert [exact_number(text) for text in ("1_000", "2.5e3", ".5")] == [1000, 2500, exact_number("0.5")]
     for wrong in ("1,00", "1e", "ten", "1,000,00", "", "nan", "inf"):
         with pytest.raises(ValueError, match="is not a number such as"):
@@ -194,9 +195,9 @@ def test_questions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert made.turns is not None
     assert (made.turns.rounds, made.round_seconds, made.guarantee.eps) == (12, 7 * 86400, 2)
     assert "What will these questions tell?" in page.read_text("utf-8")
-    found = json.loads(plan("--together", str(file), "--json")[1])
-    assert set(found["questions"]) == {"smokes", "age"}
-    assert {way["name"] for way in found["ways"]} == {"draw", "groups", "joint", "divide"}
+    result = json.loads(plan("--together", str(file), "--json")[1])
+    assert set(result["questions"]) == {"smokes", "age"}
+    assert {way["name"] for way in result["ways"]} == {"draw", "groups", "joint", "divide"}
     code, output = plan("--together", str(file), "--campaign", str(place))
     assert code != 0
     assert "exists already" in output

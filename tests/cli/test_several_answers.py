@@ -56,14 +56,14 @@ def planned(tmp_path: Path, *words: str) -> Any:
 def test_the_plan_becomes_a_campaign(tmp_path: Path) -> None:
     place, plan = tmp_path / "campaign.json", str(tmp_path / "plan.json")
     encoding = json.dumps(PERSON.to_json())
-    found = planned(tmp_path, "--encoding", encoding, *GOOD)
+    result = planned(tmp_path, "--encoding", encoding, *GOOD)
     made = run("campaign", "new", str(place), "--plan", plan, *FUTURE, "--people", "1000000")
     assert made.exit_code == 0, made.output
     campaign = Campaign.from_bytes(place.read_bytes())
     assert campaign.encoding == PERSON
-    assert campaign.mechanism == from_json(found["campaign"]["mechanism"])
+    assert campaign.mechanism == from_json(result["campaign"]["mechanism"])
     assert run("campaign", "verify", str(place)).exit_code == 0
-    alone = found["promises"]["one_round"]["radius_upper"]
+    alone = result["promises"]["one_round"]["radius_upper"]
     accurate = json.loads(run("campaign", "new", f"{place}2", "--plan", plan, *FUTURE, "--json").output)
     assert accurate["accuracy"]["error_upper"] == pytest.approx(alone)  # It is for the people of the plan.
 

@@ -60,9 +60,9 @@ def test_what_a_campaign_will_tell(tmp_path: Path) -> None:
     assert abs(told["reports"] - 10_000) < 6 * 81.7
     again = run("simulate", asked, "--values", held, "--rounds", 4, "--out", tmp_path / "y.parquet")
     assert f"next: untrackable estimate {tmp_path / 'y.parquet'}\n" in again.output
-    found = run("estimate", path)
-    assert "those who answered are a random sample" in found.output
-    assert run("estimate", path, "--turns", "12").output == found.output
+    result = run("estimate", path)
+    assert "those who answered are a random sample" in result.output
+    assert run("estimate", path, "--turns", "12").output == result.output
     wrong = run("estimate", path, "--turns", "11").stderr
     assert wrong.startswith("Error: its reports were made with the turns ")
     assert "12" in wrong.partition(", not with ")[0]

@@ -1,19 +1,23 @@
-"""Files that exist or are of another kind; how commands show work that takes long."""
+"""Help at 80 columns; files that exist or are of another kind; how commands show work that takes long."""
 
+import inspect
 import json
+import subprocess
+import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.commands import run
-from tests.cli.commands_page import commands
+from tests.cli.commands_page import PAGE, commands, commands_page
 from tests.collector.samples import campaign
 from tests.limited_memory import in_little_memory
 from untrackable import Deck, IntegerRange
-from untrackable.cli import main, terminal
+from untrackable.cli import JOBS, main, terminal
 from untrackable.cli.terminal import NewFile, RemainingTime, Seconds, kind_of, progress, roughly, wrong_kind
 from untrackable.demo.demo import steps_of
 from untrackable.mechanisms import Unary
@@ -33,13 +37,15 @@ def test_a_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
 
 
 def test_every_command_that_writes_a_file_says_so() -> None:
-    found = commands(main)
-    writing = {name: command for name, command in found.items() if any("--force" in p.opts for p in command.params)}
+    result = commands(main)
+    writing = {
+        name: command for name, command in result.items() if any("--force" in p.opts for p in command.params)
+    }
     for name in ("audit", "compare", "demo", "estimate", "export", "plan", "rappor-decode", "simulate"):
         assert name in writing
     for command in writing.values():
         assert any(isinstance(parameter.type, NewFile) for parameter in command.params)
-    for name, command in found.items():
+    for name, command in result.items():
         for parameter in command.params:
             unsafe = type(parameter.type) is click.Path and not parameter.type.exists and parameter.type.file_okay
             if unsafe and parameter.name in ("plot", "html", "out", "export"):
@@ -349,3 +355,73 @@ def test_steps_of_the_demonstration_are_as_long_as_the_work_that_they_have() -> 
 )
 def test_times_in_words(seconds: float, words: str) -> None:
     assert roughly(seconds) == words
+
+
+COMMANDS = commands(main)
+
+
+def shown(name: str) -> list[str]:
+    """The lines of a command's help on a terminal of 80 columns."""
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(main, [*name.split(), "--help"])
+    assert done.exit_code == 0, done.output
+    return done.output.splitlines()
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_and_nothing_is_cut_off(name: str) -> None:
+    lines = shown(name)
+    assert all(len(line) <= 80 for line in lines)
+    assert not any(line.endswith("...") and "Usage:" not in line for line in lines)
+    options = lines[lines.index("Options:") + 1 :]
+    assert all(line.startswith("  -") for line in options), "an option's help takes more than its line"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_first_sentence_json_and_an_example(name: str) -> None:
+    command = COMMANDS[name]
+    first, *others = inspect.cleandoc(command.help or "").splitlines()
+    assert len(first) <= 70
+    assert first.endswith((".", "?"))
+    assert others[0] == ""
+    assert f"Example: untrackable {name}" in "\n".join(shown(name))
+    if not isinstance(command, click.Group):
+        assert any("--json" in parameter.opts for parameter in command.params)
+    for option in command.params:
+        assert not isinstance(option, click.Option) or (option.help or "").endswith((".", "?")), option.opts
+
+
+def test_the_list_has_one_line_for_each_command_under_its_job() -> None:
+    lines = shown("")
+    for job, modules in JOBS.items():
+        names = " ".join(modules.values()).split()
+        start = lines.index(f"{job}:") + 1
+        for line, name in zip(lines[start : start + len(names)], names, strict=True):
+            assert line.split(maxsplit=1) == [name, inspect.cleandoc(COMMANDS[name].help or "").splitlines()[0]]
+    assert next(line for line in lines if line.endswith(":")) == "Try it:"
+
+
+def test_the_page_of_commands_is_what_help_says() -> None:
+    """`python -m tests.cli.commands_page` writes it."""
+    assert PAGE.read_text(encoding="utf-8") == commands_page(), "run python -m tests.cli.commands_page"
+
+
+def test_people_may_still_be_called_users() -> None:
+    for name in ("audit", "compare"):
+        (option,) = [each for each in COMMANDS[name].params if each.name == "people"]
+        assert option.opts == ["--people", "--users"]
+        assert "--users" not in "\n".join(shown(name))
+
+
+def test_help_loads_nothing_heavy_and_a_command_only_itself() -> None:
+    script = """
+import sys
+from click.testing import CliRunner
+from untrackable.cli import main
+CliRunner().invoke(main, ["keys", "--help"], catch_exceptions=False)
+assert "untrackable.cli.audit" not in sys.modules
+assert CliRunner().invoke(main, ["--help"], catch_exceptions=False).exit_code == 0
+assert "untrackable.cli.audit" in sys.modules
+heavy = {"numpy", "scipy", "rich", "altair", "pyarrow", "numba"} & set(sys.modules)
+sys.exit(f"loaded {heavy}" if heavy else 0)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

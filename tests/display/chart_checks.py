@@ -33,10 +33,10 @@ def chart_faults(page: Page) -> list[str]:
     """What is wrong with the charts of a page at its present width, once they have taken it."""
     page.wait_for_function(DRAWN)
     for _ in range(20):
-        if not (found := _faults(page)):
+        if not (result := _faults(page)):
             break
         page.wait_for_timeout(100)
-    return found
+    return result
 
 
 def _faults(page: Page) -> list[str]:

@@ -10,7 +10,8 @@ from tests import browsers
 from tests.browser.page_checks import serious_violations
 from tests.display.chart_checks import chart_faults, opened
 from untrackable import Deck, Rappor, audit, compare
-from untrackable.display.page import audit_page, comparison_page
+from untrackable.display.audit import audit_page
+from untrackable.display.comparison import comparison_page
 from untrackable.mechanisms import Unary
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -19,8 +20,8 @@ pytestmark = pytest.mark.xdist_group("browser")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium."""
-    with browsers.started() as found:
-        yield found
+    with browsers.started() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     made = {}
     for name, mechanism in mechanisms.items():
-        found = audit(mechanism, reports=4, crowd=50, people=1000)
-        made[name] = audit_page(found, mechanism, name, ["audit", name, "note=</script><b>&"])
+        result = audit(mechanism, reports=4, crowd=50, people=1000)
+        made[name] = audit_page(result, mechanism, name, ["audit", name, "note=</script><b>&"])
     made["compared"] = comparison_page(compare(reports=4, crowd=50, people=1000), ["compare"])
     paths = {}
     for name, text in made.items():

@@ -16,12 +16,12 @@ pytestmark = pytest.mark.xdist_group("notebooks")  # they share the results
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_for_data_tools(name: str) -> None:
-    found = result(name)
-    assert isinstance(found, NotebookTable)
-    table = found.to_arrow()
+    outcome = result(name)
+    assert isinstance(outcome, NotebookTable)
+    table = outcome.to_arrow()
     assert isinstance(table, pa.Table)
-    assert pa.table(found).equals(table)
-    frame = found.to_pandas()
+    assert pa.table(outcome).equals(table)
+    frame = outcome.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert len(frame) == table.num_rows
     assert len(frame) > 0

@@ -23,10 +23,10 @@ def test_each_observer_has_its_numbers() -> None:
 
 def test_costs_end_at_the_guarantee() -> None:
     asked = campaign(rounds=3)
-    found = costs(asked)
-    assert [each.rounds for each in found] == [1, 3]
-    assert found[0].alone == ("0.4024", "exact")
-    assert all(each.crowd is None for each in found)
+    result = costs(asked)
+    assert [each.rounds for each in result] == [1, 3]
+    assert result[0].alone == ("0.4024", "exact")
+    assert all(each.crowd is None for each in result)
     assert costs(campaign())[-1].alone == ("8", "exact")
 
 
@@ -52,7 +52,7 @@ def test_turns_cost_one_report() -> None:
 def test_a_campaign_without_end_and_without_delta() -> None:
     declared = Guarantee(eps=1.0, delta=0.0, values="fixed", gamma=2.0, tracking_delta=0.0)
     asked = campaign(Bitwise(eps_state=1.0, eps_report=1.0), encoding=Bit(), rounds=None, guarantee=declared)
-    found = costs(asked)
-    assert [each.rounds for each in found] == [1, 10]
-    assert float(found[0].alone[0]) < float(found[1].alone[0]) <= 1
+    result = costs(asked)
+    assert [each.rounds for each in result] == [1, 10]
+    assert float(result[0].alone[0]) < float(result[1].alone[0]) <= 1
     assert observers(asked)[0].delta == "0"

@@ -9,7 +9,7 @@ from tests.browser.page_checks import serious_violations
 from tests.display.chart_checks import chart_faults, opened
 from tests.display.test_audit_page import browser as browser  # the same browser, as a fixture
 from untrackable import plan, plan_together
-from untrackable.display.page import plan_page
+from untrackable.display.plan import plan_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -17,7 +17,7 @@ SET = plan_together({"smokes": {"values": 2}, "<i>age</i>": {"values": 8}}, peop
 PAGES = {
     "plan": lambda: plan_page(plan(people=10**6, values=16, rounds=8, eps=1.0), ["plan", "x=</script><b>"]),
     "not met": lambda: plan_page(plan(people=10_000, values=2, rounds=9, eps=0.5, error=0.001), ["plan"]),
-    "together": lambda: plan_page(SET.plan, ["plan", "--together", "q.toml"], together=SET),
+    "together": lambda: plan_page(SET, ["plan", "--together", "q.toml"]),
 }
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from untrackable.answers.trend import NumberTrend
 from untrackable.auditing.attacks import Followed
-from untrackable.display.audit import following_chart
 from untrackable.display.charts import Bar, ShareBars
 from untrackable.display.estimate import interval_bars
+from untrackable.display.observer import following_chart
 from untrackable.display.svg import bar_rows, legend, svg_of, ticks
 from untrackable.display.trend import TrendBand, trend_group
 from untrackable.estimation.rounds import Change

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.display.notebook_results import result
-from tests.display.test_picture import charts, drawn
+from tests.display.test_charts import charts, drawn
 from untrackable.answers.trend import NumberTrend
 from untrackable.display.estimate import common_unit, quantity_in
 from untrackable.display.trend import Trends, notes, tables, unchanged_sentence
@@ -58,10 +58,10 @@ def _axis(trend: NumberTrend) -> str:
 
 
 def test_numbers_beside_each_other_fit_the_terminal() -> None:
-    found = Trends((), (_median(), _median(quantile=0.9), _median(quantile=0.95)), 0.05, "")
-    (wide,) = tables(found, 200)
+    result = Trends((), (_median(), _median(quantile=0.9), _median(quantile=0.95)), 0.05, "")
+    (wide,) = tables(result, 200)
     assert list(wide) == ["round", "reports", "median", "90th percentile", "95th percentile"]
-    first, *_, last = tables(found, 40)
+    first, *_, last = tables(result, 40)
     assert list(first) == ["round", "reports", "median"]
     assert list(last) == ["round", "reports", "95th percentile"]
     assert first["round"] == last["round"] == [str(number) for number in range(1, 7)]

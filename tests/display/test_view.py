@@ -14,11 +14,11 @@ pytestmark = pytest.mark.xdist_group("notebooks")  # they share the results
 
 @pytest.mark.parametrize("name", [*TABLES, *OTHERS])
 def test_a_short_line_and_a_fragment(name: str) -> None:
-    found = result(name)
-    assert isinstance(found, NotebookView)
-    assert "\n" not in repr(found)
-    assert len(repr(found)) < 200
-    html = found._repr_html_()
+    outcome = result(name)
+    assert isinstance(outcome, NotebookView)
+    assert "\n" not in repr(outcome)
+    assert len(repr(outcome)) < 200
+    html = outcome._repr_html_()
     assert re.fullmatch(r"<div>(<p>.*</p>)+<table>.*</table>(<p>.*</p>)?</div>", html, re.S)
     assert not re.search(r"<(?!/?(div|p|table|thead|tbody|tr|th|td)\b)", html), "nothing but words and a table"
     assert html.count("<tr>") == html.count("</tr>") <= 60
@@ -50,9 +50,9 @@ def test_other_things_have_no_view() -> None:
 
 def test_intervals_are_rounded_outwards() -> None:
     strings = (FoundString("a", 0.1, 0.01, 0.1234567, 0.1234512, *[0.1] * (len(FoundString._fields) - 5)),)
-    found = Discovered(strings, (), 1000, 0.05, 1, 10, 0.01, 9)
-    ends = re.search(r"([\d.]+) … ([\d.]+) %", found._repr_html_())
+    result = Discovered(strings, (), 1000, 0.05, 1, 10, 0.01, 9)
+    ends = re.search(r"([\d.]+) … ([\d.]+) %", result._repr_html_())
     assert ends is not None
-    (string,) = found.strings
+    (string,) = result.strings
     assert float(ends[1]) <= 100 * string.lower
     assert float(ends[2]) >= 100 * string.upper

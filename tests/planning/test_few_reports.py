@@ -29,9 +29,9 @@ class Case(NamedTuple):
 
     @property
     def chances(self) -> CountChances:
-        found = base_chances(NoisyInnerProduct(bits=self.bits, eps=self.eps, width=self.width))
-        assert found is not None
-        return found
+        result = base_chances(NoisyInnerProduct(bits=self.bits, eps=self.eps, width=self.width))
+        assert result is not None
+        return result
 
 
 CASES = [
@@ -111,5 +111,5 @@ def test_of_a_known_number_of_people(case: Case) -> None:
 def test_with_many_reports_the_promise_is_that_of_the_interval() -> None:
     for case in CASES:
         for reports in (10**5, 10**7):
-            found = CountLaw(case.chances, case.share, 1).radius(reports, 0.01)
-            assert radius_before(case, reports, 0.01) <= found < 1.01 * radius_before(case, reports, 0.01)
+            result = CountLaw(case.chances, case.share, 1).radius(reports, 0.01)
+            assert radius_before(case, reports, 0.01) <= result < 1.01 * radius_before(case, reports, 0.01)

@@ -25,11 +25,11 @@ ASKED: dict[str, Any] = {"people": 10**5, "values": 2, "rounds": 12}
     [(2.0, 2, True, 0.0061), (2.0, 1, False, 0.0070), (4.0, 4, True, 0.0032), (4.0, 1, False, 0.0055)],
 )
 def test_yes_no_in_twelve_rounds(eps: float, looks: int, best: bool, error: float) -> None:
-    found = plan(**ASKED, eps=eps, looks=None if best else looks)
-    assert (found.looks, found.turns.rounds) == (looks, 12 // looks)
-    assert found.one_round.standard_error == pytest.approx(error, abs=5e-5)
-    assert found.one_round.certainty == "exact"
-    assert found.eps_alone == pytest.approx(eps)
+    result = plan(**ASKED, eps=eps, looks=None if best else looks)
+    assert (result.looks, result.turns.rounds) == (looks, 12 // looks)
+    assert result.one_round.standard_error == pytest.approx(error, abs=5e-5)
+    assert result.one_round.certainty == "exact"
+    assert result.eps_alone == pytest.approx(eps)
 
 
 def test_other_plans_are_not_worse() -> None:
@@ -66,13 +66,13 @@ def test_chances_by_enumeration(bits: int, looks: int, eps: float) -> None:
     assert path_chances(NoisyInnerProduct(bits=2, eps=1.0, width=2), 2) is None
 
 
-def reported(found: Plan, paths: np.ndarray, rng: np.random.Generator, seed: int) -> Any:
+def reported(result: Plan, paths: np.ndarray, rng: np.random.Generator, seed: int) -> Any:
     """The sums of each stretch, if each person draws one of them; `paths` has a row for each stretch."""
-    turn = rng.integers(0, found.turns.rounds, size=paths.shape[1])
+    turn = rng.integers(0, result.turns.rounds, size=paths.shape[1])
     sums = []
     for stretch, mine in enumerate(paths):
-        made = found.mechanism.simulate(mine[turn == stretch], rounds=1, seed=seed * 100 + stretch)
-        sums.append(found.mechanism.aggregator().add(np.concatenate([b.reports for b in made])[:, 0]))
+        made = result.mechanism.simulate(mine[turn == stretch], rounds=1, seed=seed * 100 + stretch)
+        sums.append(result.mechanism.aggregator().add(np.concatenate([b.reports for b in made])[:, 0]))
     return sums
 
 
@@ -80,7 +80,7 @@ def reported(found: Plan, paths: np.ndarray, rng: np.random.Generator, seed: int
 def test_errors_of_a_round_and_of_all_are_those_of_simulated_people(steady: bool) -> None:
     """People who change their answer by chance, and people who never do, whose answers are one answer."""
     people, trials, looks = 2000, 1500, 2
-    found = plan(people=people, values=2, rounds=4, eps=4.0, looks=looks, error=0.999)
+    result = plan(people=people, values=2, rounds=4, eps=4.0, looks=looks, error=0.999)
     rng = np.random.default_rng(2)
     ones, alls = np.zeros(trials), np.zeros(trials)
     for trial in range(trials):
@@ -89,18 +89,18 @@ def test_errors_of_a_round_and_of_all_are_those_of_simulated_people(steady: bool
             paths = np.stack([held * 3, held * 3])
         else:
             paths = np.stack([np.arange(people) % 4, rng.permutation(people) % 4])
-        sums = reported(found, paths, rng, trial)
+        sums = reported(result, paths, rng, trial)
         ones[trial] = sums[0].table((1,)).frequencies[1] - 0.5
         pooled = sums[0].merge(sums[1])
         alls[trial] = np.mean([pooled.table((look,)).frequencies[1] for look in range(looks)]) - 0.5
     low, high = chi2.ppf(ALARM / 2, trials), chi2.isf(ALARM / 2, trials)
-    ratio = (ones**2).sum() / found.one_round.standard_error**2
+    ratio = (ones**2).sum() / result.one_round.standard_error**2
     assert low < ratio < high
     assert not low < ratio / 1.4 < high
     assert not low < ratio * 1.4 < high
-    assert (np.abs(ones) > found.one_round.radius_upper).mean() < 0.05
-    assert (np.abs(alls) > found.all_rounds.radius_upper).mean() < 0.05
-    ratio = (alls**2).sum() / found.all_rounds.standard_error**2
+    assert (np.abs(ones) > result.one_round.radius_upper).mean() < 0.05
+    assert (np.abs(alls) > result.all_rounds.radius_upper).mean() < 0.05
+    ratio = (alls**2).sum() / result.all_rounds.standard_error**2
     assert ratio < high
     if steady:  # Who is heard matters as much as if each person gave one answer. Here everybody is heard.
         assert ratio > 0.05 * trials
@@ -163,6 +163,6 @@ def test_what_no_round_can_tell_is_planned_for_all_rounds_together() -> None:
     """Few people in many rounds: two looks have the smaller error of a round, and neither tells anything."""
     rare, pairs = (plan(people=1000, values=2, rounds=52, eps=1, looks=looks) for looks in (1, 2))
     assert 0.45 < pairs.one_round.radius_upper < rare.one_round.radius_upper
-    found = plan(people=1000, values=2, rounds=52, eps=1)
-    assert found.all_rounds == rare.all_rounds
-    assert found.all_rounds.radius_upper < 0.7 * pairs.all_rounds.radius_upper
+    result = plan(people=1000, values=2, rounds=52, eps=1)
+    assert result.all_rounds == rare.all_rounds
+    assert result.all_rounds.radius_upper < 0.7 * pairs.all_rounds.radius_upper

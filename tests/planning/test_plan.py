@@ -36,13 +36,13 @@ MILLION = 10**6
 def test_the_report_is_that_for_all_rounds_if_one_round_tells_nothing() -> None:
     """With eps 2, an answer of three bits gives ±8.0 points; the best one for a single round gives ±8.6 or more."""
     for rounds in (52, 365):
-        found = plan(people=1000, values=16, rounds=rounds, eps=2)
-        assert found.one_round.radius_upper > 0.45
+        result = plan(people=1000, values=16, rounds=rounds, eps=2)
+        assert result.one_round.radius_upper > 0.45
         every = []
         for width in (1, 2, 3, 4):
-            law = law_of(Fresh(NoisyInnerProduct(bits=4, eps=2, width=width)), found.solved)
-            every.append(law.promise(found.solved, rounds).radius_upper)
-        assert found.all_rounds.radius_upper == min(every) < 0.081
+            law = law_of(Fresh(NoisyInnerProduct(bits=4, eps=2, width=width)), result.solved)
+            every.append(law.promise(result.solved, rounds).radius_upper)
+        assert result.all_rounds.radius_upper == min(every) < 0.081
         assert max(every) > 0.115
 
 
@@ -67,9 +67,9 @@ def test_sixteen_answers_weekly_for_a_year() -> None:
 
 
 def test_yes_no_for_twelve_rounds() -> None:
-    found = plan(people=10_000, values=2, rounds=12, eps=1)
-    assert found.all_rounds.standard_error <= 0.011
-    assert found.all_rounds.fewest == 10_000
+    result = plan(people=10_000, values=2, rounds=12, eps=1)
+    assert result.all_rounds.standard_error <= 0.011
+    assert result.all_rounds.fewest == 10_000
 
 
 @pytest.mark.parametrize(
@@ -85,21 +85,21 @@ def test_yes_no_for_twelve_rounds() -> None:
 )
 def test_errors_of_one_turn(eps: float, values: int, rounds: int, people: int, error: float) -> None:
     """The measured table of the idea, to its last digit. Plans look at joint radii, so they may give up 1 %."""
-    found = plan(people=people, values=values, rounds=rounds, eps=eps, looks=1)
-    assert found.one_round.standard_error == pytest.approx(error, rel=0.012)
+    result = plan(people=people, values=values, rounds=rounds, eps=eps, looks=1)
+    assert result.one_round.standard_error == pytest.approx(error, rel=0.012)
 
 
 def test_small_rounds_of_many() -> None:
-    found = plan(people=10_000, values=2, rounds=12, eps=4, looks=1)
-    assert found.one_round.radius_upper == pytest.approx(0.035, abs=0.005)
+    result = plan(people=10_000, values=2, rounds=12, eps=4, looks=1)
+    assert result.one_round.radius_upper == pytest.approx(0.035, abs=0.005)
 
 
 @pytest.mark.parametrize("wipes", [0, 1, 2])
 @pytest.mark.parametrize("eps", [0.1, 1.0, 1.7, 4.0, 5.3, 11.0])
 def test_clients_confirm_the_declared_eps(eps: float, wipes: int) -> None:
     for asked in ({"values": 2}, {"values": 100}, {"encoding": Choices(names=["a", "b", "c"])}):
-        found = plan(people=10**9, rounds=5, eps=eps, wipes=wipes, **asked)
-        draft = found.campaign()
+        result = plan(people=10**9, rounds=5, eps=eps, wipes=wipes, **asked)
+        draft = result.campaign()
         loss = draft.mechanism.loss_of_one_report
         assert loss is not None
         assert (wipes + 1) * loss <= draft.guarantee.eps == eps
@@ -109,8 +109,8 @@ def test_clients_confirm_the_declared_eps(eps: float, wipes: int) -> None:
 def test_wipes_cost_accuracy() -> None:
     """Noise alone at eps 4, 16 answers, 52 rounds and 100,000 people."""
     for wipes, noise in ((0, 0.0035), (1, 0.0164), (2, 0.0291)):
-        found = plan(people=100_000, values=16, rounds=52, eps=4, wipes=wipes)
-        base: Any = found.mechanism.base
+        result = plan(people=100_000, values=16, rounds=52, eps=4, wipes=wipes)
+        base: Any = result.mechanism.base
         assert base.held_error(round(100_000 / 52), 0.0) == pytest.approx(noise, rel=0.03)
 
 
@@ -121,17 +121,17 @@ def test_storage_wiped_in_every_round(eps: float, wiped: float) -> None:
 
 
 def test_campaigns() -> None:
-    found = plan(people=100_000, values=16, rounds=52, eps=4, share="1/2", wipes=1, relay=True)
-    draft = found.campaign()
+    result = plan(people=100_000, values=16, rounds=52, eps=4, share="1/2", wipes=1, relay=True)
+    draft = result.campaign()
     assert CampaignDraft.from_json(draft.to_json()) == draft
-    assert draft.turns == found.turns
+    assert draft.turns == result.turns
     assert draft.turns is not None
     assert (draft.turns.rounds, draft.turns.share.denominator, draft.turns.wipes) == (52, 2, 1)
     crowd = draft.guarantee.crowd
     assert crowd is not None
-    assert found.crowd is not None
-    assert crowd.eps >= found.crowd.everybody.upper * (1 - 1e-9)
-    assert crowd.reports == found.crowd.reports
+    assert result.crowd is not None
+    assert crowd.eps >= result.crowd.everybody.upper * (1 - 1e-9)
+    assert crowd.reports == result.crowd.reports
     assert plan(people=100_000, values=16, rounds=52, eps=4).campaign().guarantee.crowd is None
     strings = plan(people=100 * MILLION, strings=4, rounds=4, eps=4)
     assert strings.campaign().encoding.salt == strings.salt  # type: ignore[union-attr]
@@ -161,10 +161,10 @@ def test_every_unknown_is_solved_to_the_last(asked: dict[str, Any]) -> None:
     """What is found is enough, and the next smaller or larger one is not."""
     error = 0.03
     for eps in (1.0, 4.0):
-        found = plan(rounds=12, eps=eps, error=error, **asked)
-        assert found.met
-        people = found.solved.people or 0
-        assert error_of(found.solved) <= error < error_of(found.solved.replace(people=people - 1))
+        result = plan(rounds=12, eps=eps, error=error, **asked)
+        assert result.met
+        people = result.solved.people or 0
+        assert error_of(result.solved) <= error < error_of(result.solved.replace(people=people - 1))
         rounds = plan(people=people, eps=eps, error=error, **asked).solved
         assert rounds.rounds is not None
         assert rounds.rounds >= 12
@@ -176,13 +176,13 @@ def test_every_unknown_is_solved_to_the_last(asked: dict[str, Any]) -> None:
 
 def test_a_plan_goes_no_further_than_the_largest_eps() -> None:
     asked: dict[str, Any] = {"people": 300_000, "values": 1024, "rounds": 52, "error": 0.02}
-    found = plan(**asked)
-    assert not found.met
-    assert found.solved.eps == 4
-    assert "a plan goes up to 4 by itself" in found.why
+    result = plan(**asked)
+    assert not result.met
+    assert result.solved.eps == 4
+    assert "a plan goes up to 4 by itself" in result.why
     allowed = plan(**asked, largest_eps=20)
     assert allowed.met
-    eps = next(change.value for change in found.changes if change.goal == "eps")
+    eps = next(change.value for change in result.changes if change.goal == "eps")
     assert allowed.solved.eps == pytest.approx(eps, rel=0.01)
     hopeless = plan(people=1000, values=16, rounds=52, error=0.001)
     assert "No eps is enough" in hopeless.why
@@ -191,26 +191,26 @@ def test_a_plan_goes_no_further_than_the_largest_eps() -> None:
 
 def test_each_nearest_change_is_enough_and_longer_rounds_come_first() -> None:
     asked: dict[str, Any] = {"people": 100_000, "values": 1024, "rounds": 52, "eps": 1.5, "error": 0.08}
-    found = plan(**asked)
-    assert not found.met
-    assert [change.goal for change in found.changes] == ["rounds", "pooled", "values", "eps", "people"]
-    for change in found.changes:
+    result = plan(**asked)
+    assert not result.met
+    assert [change.goal for change in result.changes] == ["rounds", "pooled", "values", "eps", "people"]
+    for change in result.changes:
         assert plan(**{**asked, "largest_eps": 64, change.goal: change.value}).met, change
     with pytest.raises(ValueError, match="these goals are not met, so there is no campaign"):
-        found.campaign()
+        result.campaign()
 
 
 def test_without_an_error_it_must_be_usable() -> None:
-    found = plan(people=1000, values=16, rounds=52, eps=1)
-    assert not found.met
-    assert "is the most that says anything" in found.why
-    assert found.one_round.radius_upper > 0.1
+    result = plan(people=1000, values=16, rounds=52, eps=1)
+    assert not result.met
+    assert "is the most that says anything" in result.why
+    assert result.one_round.radius_upper > 0.1
 
 
 def test_too_few_people_for_a_crowd() -> None:
-    found = plan(people=20, values=2, rounds=20, eps=1, relay=True)
-    assert found.crowd is None
-    assert not found.met
+    result = plan(people=20, values=2, rounds=20, eps=1, relay=True)
+    assert result.crowd is None
+    assert not result.met
 
 
 def test_ranks() -> None:
@@ -227,10 +227,10 @@ def test_a_share_of_everybody_is_as_many_rounds_more() -> None:
 
 
 def test_the_error_grows_with_the_share_it_is_for() -> None:
-    found = [plan(people=MILLION, values=16, rounds=52, eps=4, typical=share) for share in (0.01, 0.05, 0.5)]
-    errors = [each.error_upper for each in found]
+    result = [plan(people=MILLION, values=16, rounds=52, eps=4, typical=share) for share in (0.01, 0.05, 0.5)]
+    errors = [each.error_upper for each in result]
     assert errors == sorted(errors)
-    assert math.isclose(errors[-1], found[-1].figure.widest_upper, rel_tol=1e-2)
+    assert math.isclose(errors[-1], result[-1].figure.widest_upper, rel_tol=1e-2)
 
 
 def test_goals_or_their_fields() -> None:
@@ -256,13 +256,13 @@ PEOPLE, ROUNDS = 120_000, 12
 )
 def test_variances_of_yes_no_questions(eps: int, questions: int, draw: float, joint: float, divide: float) -> None:
     names = ["a", "b", "c"][:questions]
-    found = plan(people=PEOPLE, encoding=Choices(names=names), rounds=ROUNDS, eps=eps)
+    result = plan(people=PEOPLE, encoding=Choices(names=names), rounds=ROUNDS, eps=eps)
     times = PEOPLE / ROUNDS
-    variances = {way.name: times * way.standard_error**2 for way in found.ways if way.standard_error is not None}
+    variances = {way.name: times * way.standard_error**2 for way in result.ways if way.standard_error is not None}
     for name, expected in (("draw", draw), ("joint", joint), (DIVIDE, divide)):
         assert variances[name] == pytest.approx(expected, abs=0.006)
-    assert found.way == min(("draw", draw), ("joint", joint), key=lambda one: one[1])[0]
-    assert found.ways[0].name == found.way
+    assert result.way == min(("draw", draw), ("joint", joint), key=lambda one: one[1])[0]
+    assert result.ways[0].name == result.way
 
 
 def test_joint_reports_by_enumeration() -> None:
@@ -272,8 +272,8 @@ def test_joint_reports_by_enumeration() -> None:
     # The first bit of the answer is right with the truth, or with the lie that has it right too.
     right = truth + lie
     variance = right * (1 - right) / (2 * right - 1) ** 2 + 0.25 * (PEOPLE - PEOPLE / ROUNDS) / (PEOPLE - 1)
-    found = plan(people=PEOPLE, encoding=Choices(names=["a", "b"]), rounds=ROUNDS, eps=2)
-    joint = next(way for way in found.ways if way.name == "joint")
+    result = plan(people=PEOPLE, encoding=Choices(names=["a", "b"]), rounds=ROUNDS, eps=2)
+    joint = next(way for way in result.ways if way.name == "joint")
     assert joint.standard_error is not None
     assert joint.standard_error**2 * PEOPLE / ROUNDS == pytest.approx(variance, rel=1e-9)
 
@@ -301,16 +301,16 @@ def test_dividing_eps_never_wins_up_to_the_largest_eps_of_plans(sizes: tuple[int
 
 def test_it_wins_beyond_and_is_proposed() -> None:
     goals = Goals(people=10**6, encoding=_record((2, 64)), rounds=12, eps=6)
-    found = plan(goals=goals)
-    assert found.way == found.ways[0].name == DIVIDE
-    others = [way.standard_error for way in found.ways[1:] if way.standard_error is not None]
-    assert found.one_round.standard_error < 0.97 * min(others)
-    assert isinstance(found.mechanism.base, Divided)
+    result = plan(goals=goals)
+    assert result.way == result.ways[0].name == DIVIDE
+    others = [way.standard_error for way in result.ways[1:] if way.standard_error is not None]
+    assert result.one_round.standard_error < 0.97 * min(others)
+    assert isinstance(result.mechanism.base, Divided)
     # Written down once more: the larger of two surveys, each with half of eps.
     truth = math.exp(3) / (math.exp(3) + 1)
     bit = truth * (1 - truth) / (2 * truth - 1) ** 2 + 0.25 * (10**6 - 10**6 / 12) / (10**6 - 1)
-    assert found.one_round.standard_error == pytest.approx(math.sqrt(bit * 12 / 10**6), rel=1e-9)
-    draft = found.campaign()
+    assert result.one_round.standard_error == pytest.approx(math.sqrt(bit * 12 / 10**6), rel=1e-9)
+    draft = result.campaign()
     campaign = draft.campaign(question="Which?", first_round=2_000_000_000, round_seconds=3600)
     assert client_problems(campaign) == ()
     assert verify(campaign).holds
@@ -335,10 +335,10 @@ def test_all_tables_are_known_alike_with_balanced_parts_of_eps() -> None:
 def test_the_report_of_each_way_has_the_smallest_error_of_a_round(sizes: tuple[int, ...], eps: float) -> None:
     """Who answers counts too: weights of views that are best for noise alone are worse."""
     goals = Goals(people=10**6, encoding=_record(sizes), rounds=12, eps=eps)
-    found = {way.name: way.standard_error for way in ways_to_ask(goals)}
+    result = {way.name: way.standard_error for way in ways_to_ask(goals)}
     chosen = best_report(goals)
-    assert min(error for error in found.values() if error) == found[chosen.way]
-    assert chosen.law.promise(goals, 1).standard_error == found[chosen.way]
+    assert min(error for error in result.values() if error) == result[chosen.way]
+    assert chosen.law.promise(goals, 1).standard_error == result[chosen.way]
 
 
 def test_tables_that_cannot_be_divided() -> None:
@@ -348,30 +348,30 @@ def test_tables_that_cannot_be_divided() -> None:
     for encoding in (overlapping, some, many):
         assert encoding.asked is not None
         assert list(divided_reports(encoding.bits, encoding.asked, 4.0)) == []
-        found = next(
+        result = next(
             way
             for way in ways_to_ask(Goals(people=10**6, encoding=encoding, rounds=12, eps=4))
             if way.name == DIVIDE
         )
-        assert found.why.startswith("tables have answers in common")
+        assert result.why.startswith("tables have answers in common")
 
 
 def test_a_set_is_one_campaign() -> None:
-    found = plan_together(
+    result = plan_together(
         {"smokes": {"values": 2}, "age": {"values": 8}}, people=10**6, rounds=12, eps=2, relay=True, wipes=1
     )
-    assert found.met
-    draft = found.campaign()
+    assert result.met
+    draft = result.campaign()
     assert isinstance(draft.encoding, Record)
     assert draft.encoding.tables == (("smokes",), ("age",))
     assert draft.turns is not None
     assert draft.turns.chance == Fraction(1, 12)
     assert draft.guarantee.eps == 2
-    assert [part.name for part in found.parts] == ["smokes", "age"]
-    worst = max(part.one_round.standard_error for part in found.parts)
-    assert worst == pytest.approx(found.plan.one_round.standard_error)
+    assert [part.name for part in result.parts] == ["smokes", "age"]
+    worst = max(part.one_round.standard_error for part in result.parts)
+    assert worst == pytest.approx(result.plan.one_round.standard_error)
     # All cells of both questions at once are a little further off than those of one question.
-    assert max(part.figure.radius_upper for part in found.parts) < found.plan.error_upper
+    assert max(part.figure.radius_upper for part in result.parts) < result.plan.error_upper
 
 
 @pytest.mark.parametrize(
@@ -392,8 +392,8 @@ def test_wrong_sets(questions: dict[str, dict[str, Any]], shared: dict[str, Any]
 
 @pytest.mark.parametrize(("rounds", "eps"), [(2, 3.1), (4, 4.3), (12, 7.1), (52, 10.5), (365, 10.9)])
 def test_a_deck_wins_at_large_eps_only(rounds: int, eps: float) -> None:
-    found = better_from(Goals(people=100_000, values=2, rounds=rounds, eps=1.0, looks=1))
-    assert found == pytest.approx(eps, abs=0.06)
+    result = better_from(Goals(people=100_000, values=2, rounds=rounds, eps=1.0, looks=1))
+    assert result == pytest.approx(eps, abs=0.06)
 
 
 @pytest.mark.parametrize("values", [2, 8])
@@ -444,15 +444,15 @@ def holders(people: int, values: int, share: float) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(many, dtype=np.int64), rest])
 
 
-def senders(found: Plan, rounds: int, people: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def senders(result: Plan, rounds: int, people: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Those whose turn is in one of these rounds, each with a round and a share of their own."""
-    turn = rng.integers(0, found.turns.rounds, size=people) < rounds
-    return turn & (rng.random(people) < float(found.turns.share))
+    turn = rng.integers(0, result.turns.rounds, size=people) < rounds
+    return turn & (rng.random(people) < float(result.turns.share))
 
 
-def estimated(found: Plan, values: NDArray[np.int64], seed: int) -> Estimate:
-    reports = np.concatenate([b.reports for b in found.mechanism.simulate(values, rounds=1, seed=seed)])
-    return found.mechanism.aggregator().add(reports[:, 0]).estimate(found.goals.beta)
+def estimated(result: Plan, values: NDArray[np.int64], seed: int) -> Estimate:
+    reports = np.concatenate([b.reports for b in result.mechanism.simulate(values, rounds=1, seed=seed)])
+    return result.mechanism.aggregator().add(reports[:, 0]).estimate(result.goals.beta)
 
 
 def squares_are_as_promised(squares: NDArray[np.float64], variance: float) -> bool:
@@ -473,20 +473,20 @@ def squares_are_as_promised(squares: NDArray[np.float64], variance: float) -> bo
 )
 def test_standard_errors_and_radii_of_shares(asked: dict[str, Any], pooled: int) -> None:
     people, trials = 3000, 3000
-    found = plan(people=people, rounds=4, pooled=pooled, looks=1, error=0.999, **asked)
+    result = plan(people=people, rounds=4, pooled=pooled, looks=1, error=0.999, **asked)
     share = 0.5 if asked["values"] == 2 else SHARE
     values, rng = holders(people, asked["values"], share), np.random.default_rng(7)
     errors, radii = np.zeros(trials), np.zeros(trials)
     for trial in range(trials):
-        turn, has = rng.integers(0, 4, size=people), rng.random(people) < float(found.turns.share)
+        turn, has = rng.integers(0, 4, size=people), rng.random(people) < float(result.turns.share)
         heard = (turn < pooled) & has
         # Answers to a yes/no question change from round to round, so that the sample of pooled rounds is the worst.
         changed = values ^ (turn & 1) if asked["values"] == 2 else values
-        estimate = estimated(found, changed[heard], trial).of_active(found.turns, pooled=pooled > 1)
+        estimate = estimated(result, changed[heard], trial).of_active(result.turns, pooled=pooled > 1)
         errors[trial] = estimate.frequencies[0] - share
         if trial < 200:
             radii[trial] = estimate.first(asked["values"]).simultaneous_radius[0]
-    promise = found.figure
+    promise = result.figure
     assert promise.certainty == ("exact" if pooled == 1 else "upper")
     assert squares_are_as_promised(errors**2, promise.standard_error**2)
     for wrong in (0.85, 1.15):
@@ -494,26 +494,26 @@ def test_standard_errors_and_radii_of_shares(asked: dict[str, Any], pooled: int)
     # Estimates near the share have about the promised radius; a few have larger ones by chance.
     assert np.median(radii[:200]) == pytest.approx(promise.radius_upper, rel=0.1)
     misses = int((np.abs(errors) > promise.radius_upper).sum())
-    assert misses <= binom.isf(ALARM, trials, found.goals.beta)
+    assert misses <= binom.isf(ALARM, trials, result.goals.beta)
 
 
 @pytest.mark.parametrize("want", ["quantiles", "mean"])
 def test_ordered_values(want: str) -> None:
     people, trials, beta = 40_000, 400, 0.2
-    found = plan(people=people, values=16, rounds=40, eps=3.0, want=want, error=0.999, beta=beta)
+    result = plan(people=people, values=16, rounds=40, eps=3.0, want=want, error=0.999, beta=beta)
     rng = np.random.default_rng(3)
     values = np.where(rng.random(people) < 0.5, 0, 15)
     missed, squares = 0, np.zeros(trials)
     for trial in range(trials):
-        mine = values[senders(found, 1, people, rng)]
-        estimate = estimated(found, mine, trial).of_active(found.turns)
+        mine = values[senders(result, 1, people, rng)]
+        estimate = estimated(result, mine, trial).of_active(result.turns)
         weights = np.linspace(0, 1, 16) if want == "mean" else np.arange(16) < 8
         error = float(estimate.frequencies[:16] @ weights - np.mean(weights[values]))
-        squares[trial], missed = error**2, missed + (abs(error) > found.figure.radius_upper)
+        squares[trial], missed = error**2, missed + (abs(error) > result.figure.radius_upper)
     # Half of the people at each end are the worst for a mean, for which the bound is then exact.
-    assert squares.sum() / found.figure.standard_error**2 < chi2.isf(ALARM, trials)
+    assert squares.sum() / result.figure.standard_error**2 < chi2.isf(ALARM, trials)
     if want == "mean":
-        assert squares_are_as_promised(squares, found.figure.standard_error**2)
+        assert squares_are_as_promised(squares, result.figure.standard_error**2)
     assert missed <= binom.isf(ALARM, trials, beta)
 
 
@@ -521,24 +521,24 @@ def test_ordered_values(want: str) -> None:
 def test_several_answers_at_once(eps: float) -> None:
     """For shares of a half, the standard error is exact whatever the way to ask."""
     people, trials = 3000, 3000
-    found = plan(people=people, encoding=Choices(names=["a", "b"]), rounds=4, eps=eps, error=0.999)
-    assert found.way == ("draw" if eps == 1 else "joint")
+    result = plan(people=people, encoding=Choices(names=["a", "b"]), rounds=4, eps=eps, error=0.999)
+    assert result.way == ("draw" if eps == 1 else "joint")
     rng = np.random.default_rng(5)
     values = np.arange(people) % 4
     errors, radii = np.zeros((trials, 2)), []
     for trial in range(trials):
-        mine = values[senders(found, 1, people, rng)]
-        reports = np.concatenate([b.reports for b in found.mechanism.simulate(mine, rounds=1, seed=trial)])
-        sums: Any = found.mechanism.aggregator().add(reports[:, 0])
+        mine = values[senders(result, 1, people, rng)]
+        reports = np.concatenate([b.reports for b in result.mechanism.simulate(mine, rounds=1, seed=trial)])
+        sums: Any = result.mechanism.aggregator().add(reports[:, 0])
         for bit in (0, 1):
-            table = sums.table((bit,)).of_active(found.turns)
+            table = sums.table((bit,)).of_active(result.turns)
             errors[trial, bit] = table.frequencies[1] - 0.5
             if trial < 50:
                 radii.append(float(table.radius[1]))
-    variance = found.figure.standard_error**2
+    variance = result.figure.standard_error**2
     assert squares_are_as_promised(errors[:, 0] ** 2, variance)
     assert not squares_are_as_promised(errors[:, 0] ** 2, 1.3 * variance)
-    misses = int((np.abs(errors) > found.figure.radius_upper).any(axis=1).sum())
+    misses = int((np.abs(errors) > result.figure.radius_upper).any(axis=1).sum())
     assert misses <= binom.isf(ALARM, trials, 0.05)
     # The radius is of all shares at once, so that of one share is smaller.
-    assert 0.75 * found.figure.radius_upper < np.median(radii) < found.figure.radius_upper
+    assert 0.75 * result.figure.radius_upper < np.median(radii) < result.figure.radius_upper

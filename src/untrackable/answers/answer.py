@@ -3,7 +3,7 @@
 A `Question` says what is estimated from sums: all values of an encoding, candidates that people may hold, a table,
 or the looks of a path. Several rounds become one estimate by adding up their sums, or by weighting their estimates
 by their variance. From estimates follow mean and quantiles of numbers, and what ready questions about days of use
-tell (`untrackable.encodings.days_of_use`): who is active, and who comes back.
+tell (`untrackable.encodings.days_of_use`): how many people are active, and how many come back.
 """
 
 import dataclasses
@@ -556,7 +556,7 @@ def number_summary(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DaysShare:
     """A share of people, for a number of days, in an interval that fails with probability at most `beta` (upper).
 
@@ -588,17 +588,8 @@ def active_shares(answer: Answer, at_least: tuple[int, ...] = AT_LEAST, *, beta:
     for days in at_least:
         checks.integer("at_least", days, low=1, high=LAST_DAYS)
         share = narrow.functional(np.arange(LAST_DAYS + 1) >= days)
-        shares.append(
-            DaysShare(
-                days=days,
-                value=_within(share.value),
-                lower=share.lower,
-                upper=share.upper,
-                known=1.0,
-                beta=beta,
-                tells=share.tells,
-            )
-        )
+        ends = share.lower, share.upper
+        shares.append(DaysShare(days, _within(share.value), *ends, known=1.0, beta=beta, tells=share.tells))
     return shares
 
 
@@ -618,17 +609,9 @@ def returned_shares(answer: Answer, *, beta: float = 0.05) -> list[DaysShare]:
         came, stayed_away = narrow.functional(back), narrow.functional(known - back)
         lower = _ratio(came.lower, stayed_away.upper) if came.lower > 0 else 0.0
         upper = _ratio(came.upper, stayed_away.lower) if stayed_away.lower > 0 else 1.0
-        shares.append(
-            DaysShare(
-                days=day,
-                value=_ratio(came.value, stayed_away.value),
-                lower=lower,
-                upper=upper,
-                known=_within(came.value + stayed_away.value),
-                beta=beta,
-                tells=came.tells and stayed_away.tells and is_told(upper - lower, 1.0),
-            )
-        )
+        value, whole = _ratio(came.value, stayed_away.value), _within(came.value + stayed_away.value)
+        tells = came.tells and stayed_away.tells and is_told(upper - lower, 1.0)
+        shares.append(DaysShare(day, value, lower, upper, known=whole, beta=beta, tells=tells))
     return shares
 
 

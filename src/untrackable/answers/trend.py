@@ -267,17 +267,28 @@ def sum_trend(
     lower, upper = line.band(beta, together=together)
     return NumberTrend(
         name=name,
-        rounds=line.rounds,
-        reports=_reports(answer),
         estimates=sums,
         standard_errors=np.sqrt(bounds.variances),
         lower=lower,
         upper=upper,
-        beta=beta,
-        independent=line.independent,
-        changes=line.changes(beta, together=together),
         unit="",
+        **_about_rounds(answer, line, beta, together),
     )
+
+
+def _about_rounds(
+    answer: Answer, line: RoundNumbers | RoundQuantiles, beta: float, together: int
+) -> dict[str, Any]:
+    """What a trend says of its rounds, and its changes."""
+    changes = line.changes(beta, together=together)
+    reports = tuple(estimate.n for estimate in answer.rounds.values())
+    return {
+        "rounds": line.rounds,
+        "reports": reports,
+        "beta": beta,
+        "independent": line.independent,
+        "changes": changes,
+    }
 
 
 def mean_trend(answer: Answer, *, beta: float = 0.05, together: int = 1) -> NumberTrend:
@@ -325,16 +336,12 @@ def quantile_trend(answer: Answer, quantile: float, *, beta: float = 0.05, toget
     return NumberTrend(
         name="quantile",
         quantile=quantile,
-        rounds=line.rounds,
-        reports=_reports(answer),
         estimates=np.where(known, _told(line.estimates(), last - first + 1, edges.lower.size), np.nan),
         standard_errors=None,
         lower=edges.lower[first],
         upper=edges.upper[last],
-        beta=beta,
-        independent=line.independent,
-        changes=line.changes(beta, together=together),
         unit=_unit(answer),
+        **_about_rounds(answer, line, beta, together),
     )
 
 
@@ -375,10 +382,6 @@ def _unit(answer: Answer) -> str:
     """The unit of the numbers, empty if they have none."""
     unit: str = getattr(answer.encoding, "unit", "")
     return unit
-
-
-def _reports(answer: Answer) -> tuple[int, ...]:
-    return tuple(estimate.n for estimate in answer.rounds.values())
 
 
 def _independent(answer: Answer, errors: Errors) -> bool:

@@ -488,7 +488,7 @@ def first_choices(scores: FloatArray, own: NDArray[np.int64]) -> FloatArray:
 # --- how well people are followed as reports grow ---------------------------------------------------------
 
 PEOPLE = 300
-"""The people whom the attack matches."""
+"""The number of people that the attack matches."""
 _REPORTS = (1, 2, 4, 8)
 _SLOTS, _CROWD = 2 * _REPORTS[-1], 100_000
 """The rounds and the people of the deck that a crowd hides with eps = 1."""

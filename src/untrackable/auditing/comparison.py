@@ -18,8 +18,9 @@ from untrackable.progress import Progress, no_progress
 from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.settings.catalogue import EVERY_ROUND, Entry
 from untrackable.settings.demands import Budget, Unsuitable
-from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
+from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment
+from untrackable.theory.search import smallest_integer
 from untrackable.theory.turns import recognition_upper, survey_variance
 
 _MOST_VALUES = 4096
@@ -192,15 +193,9 @@ def _loudest_report(budget: Budget) -> NoisyInnerProduct:
 
 
 def _error(base: NoisyInnerProduct, budget: Budget, heard: int) -> float:
-    """The standard error of a share if this many of the people are heard: of the noise, and of the sample.
-
-    A report of somebody who holds the value counts for it with probability e^eps/(e^eps + g - 1), where g = 2^w.
-    """
-    share, answers = _share(budget.values), 1 << base.width
-    held = 1 / (1 + (answers - 1) * math.exp(-base.eps))
-    holders = (answers * inner_product_scale(base.bits, base.eps, base.width)) ** 2 * held * (1 - held)
-    noise = share * holders + (1 - share) * inner_product_variance(base.bits, base.eps, base.width)
-    return math.sqrt(survey_variance(noise, share, heard, budget.people))
+    """The standard error of a share if this many of the people are heard: of the noise, and of the sample."""
+    share = _share(budget.values)
+    return math.sqrt(survey_variance(base.held_variance(share), share, heard, budget.people))
 
 
 def _share(values: int) -> float:
@@ -211,19 +206,16 @@ def _every_round_from(budget: Budget, rounds: int) -> float | None:
     """The smallest eps, rounded up to a tenth, at which a deck's error of a round is below that of one turn."""
     heard = max(1, budget.people // rounds)
 
-    def deck_is_better(tenths: int) -> bool:
+    def excess(tenths: int) -> float:
         louder = replace(budget, eps=tenths / 10)
         deck: Any = EVERY_ROUND["deck"].for_budget(louder)
         card = NoisyInnerProduct(bits=deck.bits, eps=deck.eps_report, width=deck.width)
-        return _error(card, louder, budget.people) < _error(_loudest_report(louder), louder, heard)
+        return math.log(_error(card, louder, budget.people) / _error(_loudest_report(louder), louder, heard))
 
-    least, most = 1, round(10 * LARGEST_EPS)
-    if not deck_is_better(most):
+    try:
+        return smallest_integer(excess, round(10 * budget.eps), low=1, high=round(10 * LARGEST_EPS)) / 10
+    except ValueError:
         return None
-    while least < most:
-        middle = (least + most) // 2
-        least, most = (least, middle) if deck_is_better(middle) else (middle + 1, most)
-    return most / 10
 
 
 def _all_rounds(mechanism: Mechanism, errors: list[Accuracy]) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from untrackable import checks
-from untrackable.auditing.attack_bounds import (
+from untrackable.auditing.black_box import (
     FEWEST_PEOPLE,
     TRACKING_LIMIT,
     Advantage,
@@ -35,6 +35,7 @@ from untrackable.auditing.recordings import (
     SeenRounds,
     TwoWindows,
     UnreadableReport,
+    as_bytes,
     find_columns,
     follow_by_attendance,
     has_two_values,
@@ -333,7 +334,7 @@ class _Reading:
         if which and window is None:
             self.elsewhere += 1
         else:
-            sample.add(pseudonym_bytes(who), window, report, self._round(cells))
+            sample.add(as_bytes(who), window, report, self._round(cells))
         return ""
 
     def _round(self, cells: Sequence[Any]) -> int | None:
@@ -347,11 +348,6 @@ class _Reading:
             if self._progress is not None:
                 self._progress(what, batch.done)
             yield batch
-
-
-def pseudonym_bytes(who: Any) -> bytes:
-    """A pseudonym as bytes, of which digests are made."""
-    return who if isinstance(who, bytes) else str(who).encode("utf-8", "surrogatepass")
 
 
 def _attended(

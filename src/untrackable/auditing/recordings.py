@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.arrays import FloatArray
-from untrackable.auditing.attack_bounds import Advantage, held_out_advantage, held_out_parts
 from untrackable.auditing.attacks import first_choices, share
+from untrackable.auditing.black_box import Advantage, held_out_advantage, held_out_parts
 from untrackable.auditing.streams import Index, digest
 from untrackable.errors import AuditError
 from untrackable.reports.files import CellTable, Source, SourceFile, column_words
@@ -162,6 +162,11 @@ def missing(cell: Any) -> bool:
     return cell is None or cell == b"" or cell != cell  # Only NaN differs from itself.
 
 
+def as_bytes(cell: Any) -> bytes:
+    """A pseudonym or a text as bytes, for digests."""
+    return cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
+
+
 def has_two_values(cells: Iterable[Any], column: str) -> bool:
     """Whether cells of a column have exactly two values; a time counts as its day. It stops at the third."""
     values: set[str] = set()
@@ -246,7 +251,7 @@ class RecordedFormat:
     def read(self, cell: Any) -> int:
         """Read a report as an integer. Digits have the highest first; lists and bytes have the lowest first."""
         if self.name == "text":
-            return _as_text(cell)
+            return digest(as_bytes(cell))
         if self.name == "integer" or isinstance(cell, (bool, int, float)):
             return _as_integer(cell)
         if isinstance(cell, list):
@@ -311,11 +316,6 @@ def _as_integer(cell: Any) -> int:
     if cell.bit_length() > _WIDEST:
         raise UnreadableReport(f"the report has more than {_WIDEST} bits")
     return int(cell)
-
-
-def _as_text(cell: Any) -> int:
-    """A digest, equal for equal texts."""
-    return digest(cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass"))
 
 
 def lowest_bits(report: int, width: int) -> NDArray[np.uint8]:

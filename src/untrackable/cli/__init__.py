@@ -5,32 +5,19 @@ import sys
 import click
 
 from untrackable import __version__
-from untrackable.cli.help_layout import JobGroup
-from untrackable.cli.terminal import end_quietly_on_broken_pipe
+from untrackable.cli.terminal import JobGroup, end_quietly_on_broken_pipe
 from untrackable.errors import ExtraMissing
 
 JOBS = {
-    "Try it": {"demo": "research"},
-    "Ask people": {"campaign": "campaign", "answer": "answer", "send": "answer", "policy": "answer"},
-    "Collect": {
-        "serve": "servers",
-        "manage": "manage",
-        "keys": "manage",
-        "gateway": "servers",
-        "export": "manage",
-        "relay": "servers",
-    },
-    "Read answers": {"estimate": "estimate", "discover": "estimate", "rappor-decode": "estimate"},
-    "Audit": {
-        "audit": "audit",
-        "compare": "audit",
-        "audit-file": "audit_evidence",
-        "audit-client": "audit_evidence",
-    },
+    "Try it": {"research": "demo"},
+    "Ask people": {"campaign": "campaign", "answer": "answer send policy"},
+    "Collect": {"collect": "serve manage keys gateway export relay"},
+    "Read answers": {"estimate": "estimate discover rappor-decode"},
+    "Audit": {"audit": "audit compare audit-file audit-client"},
     "Plan": {"plan": "plan"},
-    "Research": {"simulate": "research", "paper": "research"},
+    "Research": {"research": "simulate paper"},
 }
-"""Every command under the job it is for, with the module that has it."""
+"""The commands of each module, under the job they are for."""
 
 
 @click.group(cls=JobGroup, jobs=JOBS, context_settings={"help_option_names": ["-h", "--help"]})

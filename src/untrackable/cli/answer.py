@@ -17,9 +17,8 @@ import click
 from untrackable import strict_json
 from untrackable.brackets import at_least, at_most
 from untrackable.cli import campaign as campaigns
-from untrackable.cli.help_layout import CommandGroup, PlainCommand
 from untrackable.cli.options import GIVEN_FILE, JSON, Decorator, several, when
-from untrackable.cli.terminal import echo, one_line_errors, print_json, tell
+from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors, print_json, tell
 from untrackable.client.policy import LIMITS
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) ->
 
     Some campaigns are answered through a relay only: --relay names those that you trust not to work with the
     collector, in place of the ones before. Campaigns in which everybody answers every round are refused unless you
-    give --every-round: somebody who sees two places notices who is never at both.
+    give --every-round: an observer of two places recognises people by the rounds that they answer.
 
     Example: untrackable policy set --eps 2
     """
@@ -534,7 +533,7 @@ def _of(spent: Spent, policy: Policy) -> str:
 
 
 def _meaning(spent: Spent) -> list[str]:
-    """What somebody learns who knows which reports are whose, if anything is spent."""
+    """What an observer learns from all reports of this person, if anything is spent."""
     if not 0 < spent.eps < 700:
         return []
     factor = at_most(math.nextafter(math.exp(spent.eps), math.inf), 3)
@@ -587,7 +586,7 @@ def left_words(policy: Policy, spent: Spent) -> list[str]:
         return ["No eps is left for a further campaign."]
     return [
         f"Left for a further campaign: eps {at_least(rest['eps'], 3)} and delta {at_least(rest['delta'], 3)} "
-        "(lower). The other limits hold, too."
+        "(lower). The other limits hold as well."
     ]
 
 

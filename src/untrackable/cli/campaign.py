@@ -5,7 +5,6 @@ A new campaign is made of a plan, or of options: one answer from each person, or
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from contextlib import contextmanager
 from fractions import Fraction
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.help_layout import CommandGroup
 from untrackable.cli.options import (
     FILE,
     GIVEN_FILE,
     JSON,
     NO_ANSWERS,
+    ResultOutput,
     bucket_options,
     encoding_of,
     first_moment,
@@ -29,21 +28,30 @@ from untrackable.cli.options import (
     option_of,
     ready_option,
     ready_question,
+    result_options,
     round_length,
-    show_campaign,
-    verified_lines,
     was_given,
     when,
     words_of,
 )
-from untrackable.cli.terminal import echo, one_line_errors, print_json, read_json, readable, write_page, wrong_kind
+from untrackable.cli.terminal import (
+    CommandGroup,
+    echo,
+    one_line_errors,
+    print_json,
+    read_json,
+    readable,
+    write_page,
+    wrong_kind,
+)
 from untrackable.errors import UntrackableError
 from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from untrackable.display.campaign_accuracy import CampaignAccuracy
+    from untrackable.accounting.check import Verdict
+    from untrackable.display.campaign import CampaignAccuracy
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
     from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Directory, Gateway
@@ -94,7 +102,7 @@ def campaign() -> None:
 @click.option("--gamma", type=float, default=0.0, help="How linkable reports may be.")
 @click.option("--tracking-delta", type=float, default=0.0, help="Chance that gamma fails.")
 @click.option("--values", type=click.Choice(["fixed", "any"]), default="any", help="May answers change?")
-@JSON
+@result_options()
 def new(
     file: Path,
     question: str | None,
@@ -108,7 +116,7 @@ def new(
     first: str | None,
     people: int | None,
     keys: Path | None,
-    as_json: bool,
+    output: ResultOutput,
     **demands: Any,
 ) -> None:
     r"""Write a new campaign to a file and print its id.
@@ -174,33 +182,30 @@ def new(
             raise ValueError(f"the first round ended at {when(end)}; give a later --first")
         accurate = _accuracy(made, people)
     write_page(file, made.to_bytes().decode())
-    told = {} if accurate is None else {"accuracy": dataclasses.asdict(accurate)}
-    show_campaign(made, as_json, verdict.to_json(), **told)
-    if not as_json and accurate is not None:
-        from untrackable.display.campaign_accuracy import accuracy_words, spread_words
+    from untrackable.display.campaign import campaign_view
 
-        echo(f"  accuracy   {accuracy_words(accurate)}")
-        if people is None:
-            echo(f"             {accurate.people:,} people are assumed; give --people")
-        if spread := spread_words(accurate):
-            echo(f"             {spread}")
+    assumed = {} if people or accurate is None else {"people": f"{_PEOPLE:,} are assumed; give --people"}
+    output.give(made, view=campaign_view(made, verdict.to_json(), accurate, **assumed))
 
 
 @campaign.command()
 @click.argument("file", type=GIVEN_FILE)
-@JSON
-def show(file: Path, as_json: bool) -> None:
+@result_options()
+def show(file: Path, output: ResultOutput) -> None:
     """Show what a campaign asks, when, and what it guarantees.
 
     Example: untrackable campaign show campaign.json
     """
-    show_campaign(read(file), as_json)
+    asked = read(file)
+    from untrackable.display.campaign import campaign_view
+
+    output.give(asked, view=campaign_view(asked))
 
 
 @campaign.command()
 @click.argument("file", type=GIVEN_FILE)
-@JSON
-def verify(file: Path, as_json: bool) -> None:
+@result_options()
+def verify(file: Path, output: ResultOutput) -> None:
     """Check that a campaign keeps the privacy it declares.
 
     Recomputes the guarantee. Exits with 1 if the campaign declares more privacy than it keeps.
@@ -209,20 +214,52 @@ def verify(file: Path, as_json: bool) -> None:
     """
     asked = read(file)
     from untrackable.accounting.check import verify as verdict_of
+    from untrackable.display.view import View
 
     verdict = verdict_of(asked)
-    if as_json:
-        problems = list(verdict.problems)
-        print_json({"id": asked.id, "holds": verdict.holds, "problems": problems, **verdict.to_json()})
-    else:
-        echo(f"campaign {asked.id}")
-        for line in verified_lines(asked, verdict):
-            echo(f"  {line}")
-        for problem in verdict.problems:
-            echo(f"  wrong: {problem}")
-        echo("it keeps what it declares" if verdict.holds else "it does NOT keep what it declares")
+    problems = list(verdict.problems)
+    holds = f"it {'keeps' if verdict.holds else 'does NOT keep'} what it declares"
+    told = [*verified_lines(asked, verdict), *(f"wrong: {problem}" for problem in problems)]
+    view = View(
+        title=holds,
+        sentences=[f"campaign {asked.id}", *(f"  {line}" for line in told), holds],
+        listing=True,
+        json=lambda: {"id": asked.id, "holds": verdict.holds, "problems": problems, **verdict.to_json()},
+    )
+    output.give(verdict, view=view)
     if not verdict.holds:
         raise click.exceptions.Exit(1)
+
+
+def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
+    """What the verification of a campaign found, beside what is declared."""
+    declared, crowd = asked.guarantee, asked.guarantee.crowd
+    if asked.turns is not None:
+        lines = [
+            f"eps of everything that a person ever sends: {verdict.eps}, declared {declared.eps:g}",
+            "delta: 0 (exact), because a person sends one report, or as many as wipes are allowed for",
+            "recognised by an observer of two places among N people: at most 2/N (upper), if nothing else is known "
+            "of a person and no storage is wiped",
+        ]
+    else:
+        together = "" if crowd is None else " if relay and collector work together"
+        lines = [
+            f"delta at eps = {declared.eps:g}{together}: {verdict.delta}, declared {declared.delta:g}",
+            f"tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
+            f"declared {declared.tracking_delta:g}",
+            "recognised by attendance: people answer every round, so an observer of two places who waits long "
+            "enough recognises them",
+        ]
+    if crowd is not None:
+        lines.append(
+            f"delta at eps = {crowd.eps:g} for the collector alone, which does not know who sent which of "
+            f"{crowd.reports:,} reports a round: {verdict.crowd}, declared {crowd.delta:g}"
+        )
+    if crowd is not None and verdict.crowd_throughout is not None:
+        lines.append(
+            f"eps at delta = {crowd.delta:g} for people who are active in all rounds: {verdict.crowd_throughout}"
+        )
+    return lines
 
 
 @campaign.command()
@@ -487,7 +524,7 @@ def check_relay(relay: bool, people: int | None) -> None:
 
 
 def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
-    """The public keys in a file. A campaign needs them just if it relies on a crowd."""
+    """The public keys in a file. A campaign needs them if it relies on a crowd, and only then."""
     from untrackable.errors import CampaignError
     from untrackable.protocol.campaign import Gateway
 
@@ -509,7 +546,7 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
 
 def _accuracy(made: Campaign, people: int | None) -> CampaignAccuracy | None:
     """The accuracy of one round; None if nothing is asked."""
-    from untrackable.display.campaign_accuracy import campaign_accuracy
+    from untrackable.display.campaign import campaign_accuracy
     from untrackable.encodings.encoding import Presence
 
     return None if isinstance(made.encoding, Presence) else campaign_accuracy(made, people or _PEOPLE)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import checks
-from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.options import (
     POSITIVE,
     SHARE,
@@ -27,7 +26,7 @@ from untrackable.cli.options import (
     spark_session,
     was_given,
 )
-from untrackable.cli.terminal import one_line_errors, progress, read_encoding
+from untrackable.cli.terminal import PlainCommand, one_line_errors, progress, read_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +100,7 @@ def estimate(
         made = None if mechanism is None else mechanism()
         meant = read_encoding(encoding)
         with progress() as show:
-            found = estimate_files(
+            answer = estimate_files(
                 files,
                 mechanism=made,
                 encoding=meant,
@@ -118,17 +117,15 @@ def estimate(
         from untrackable.answers.answer import MEDIAN_AND_95
 
         wanted = sorted({*MEDIAN_AND_95, *quantiles})
-        if quantiles and (found.encoding is None or not found.encoding.ordered):
+        if quantiles and (answer.encoding is None or not answer.encoding.ordered):
             raise ValueError("--quantile is for numbers, and these values are not")
         shown: dict[str, Any] = {"top": top, "quantiles": wanted, "beta": beta, "consistent": consistent}
         if by_round:
-            _give_by_round(found, output, **shown)
+            _give_by_round(answer, output, **shown)
             return
     from untrackable.display.estimate import file_view
-    from untrackable.display.view import charts_of
 
-    view = file_view(found, fdr=fdr, width=_width(), **shown)
-    output.give(view, charts=lambda: charts_of(found, top))
+    output.give(answer, view=file_view(answer, fdr=fdr, width=_width(), **shown), top=top)
 
 
 def _width() -> int:
@@ -139,16 +136,15 @@ def _width() -> int:
 
 
 def _give_by_round(
-    found: FileAnswer, output: ResultOutput, *, top: int, quantiles: list[float], beta: float, consistent: bool
+    answer: FileAnswer, output: ResultOutput, *, top: int, quantiles: list[float], beta: float, consistent: bool
 ) -> None:
     """Everything of `estimate --by-round`. Of numbers, single values are printed only if --top is given."""
     from untrackable.display.trend import rounds_view, trends_of
-    from untrackable.display.view import charts_of
 
-    trends = trends_of(found, top=top, quantiles=quantiles, beta=beta)
+    trends = trends_of(answer, top=top, quantiles=quantiles, beta=beta)
     printed = trends._replace(shares=()) if trends.numbers and not was_given("top") else trends
-    view = rounds_view(found, trends, printed, consistent=consistent, width=_width())
-    output.give(view, charts=lambda: charts_of(trends))
+    view = rounds_view(answer, trends, printed, consistent=consistent, width=_width())
+    output.give(trends, view=view)
 
 
 def _adding_up(session: SparkSession | None) -> Any:
@@ -231,7 +227,7 @@ def discover(
 
         meant = read_encoding(encoding)
         with progress({} if session is not None else _steps(files, meant, assume_round, beam)) as show:
-            found = discover_files(
+            strings = discover_files(
                 files,
                 encoding=meant,
                 assume_round=assume_round,
@@ -242,9 +238,7 @@ def discover(
                 progress=show,
                 add_up=_adding_up(session),
             )
-    from untrackable.display.view import charts_of, view_of
-
-    output.give(view_of(found), charts=lambda: charts_of(found))
+    output.give(strings)
 
 
 def _steps(files: tuple[str, ...], encoding: Any, assume_round: int | None, beam: int) -> dict[str, float]:
@@ -297,7 +291,6 @@ def rappor_decode(
     """
     if (map_file is None) == (candidates is None):
         raise click.UsageError("give either MAP or --candidates FILE")
-    from untrackable.display.view import charts_of, view_of
     from untrackable.rappor_decode.decode import decode, decoding_seconds
     from untrackable.rappor_decode.files import (
         CandidateMap,
@@ -314,7 +307,7 @@ def rappor_decode(
         counted = None if from_reports else read_counts(counts, mechanism)
         many = len(listed.names if isinstance(listed, CandidateMap) else listed)
         with progress(decoding_seconds(mechanism, many, counts if counted is None else counted.total)) as show:
-            found = decode(
+            decoded = decode(
                 mechanism,
                 read_reports(counts, mechanism, progress=show) if counted is None else counted,
                 listed,
@@ -323,4 +316,4 @@ def rappor_decode(
                 progress=show,
                 **options,
             )
-    output.give(view_of(found), charts=lambda: charts_of(found, _SHOWN))
+    output.give(decoded, top=_SHOWN)

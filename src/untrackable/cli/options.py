@@ -40,10 +40,8 @@ from untrackable.planning.goal_fields import GOALS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from untrackable.accounting.check import Verdict
-    from untrackable.display.view import Chart, View
+    from untrackable.display.view import View
     from untrackable.encodings.encoding import Encoding
-    from untrackable.protocol.campaign import Campaign
 
 GIVEN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -193,27 +191,35 @@ class ResultOutput:
 
     def give(
         self,
-        view: View,
+        result: object,
         *,
-        words: Callable[[], object] | None = None,
-        charts: Callable[[], Sequence[Chart]] | None = None,
+        view: View | None = None,
+        top: int = 20,
         page: Callable[[], str] | None = None,
+        written: Sequence[Path] = (),
     ) -> None:
-        """Write the files that were asked for, and print the view of the result as JSON, or in `words` if given.
+        """Write the files that were asked for, and print the `view` of a result, by default its own, or its JSON.
 
-        A file that cannot be written is an error after the result was shown, so that no work is lost.
+        Charts have `top` bars at the most, and `written` are files that were written before. A file that cannot be
+        written is an error after the result was shown, so that no work is lost.
         """
-        from untrackable.display.view import write_columns
+        from untrackable.display.view import charts_of, view_of, write_columns
         from untrackable.errors import ReportFileError
 
+        shown = view_of(result) if view is None else view
+
+        def draw(path: Path) -> None:
+            from untrackable.display.charts import Picture
+
+            Picture.of(charts_of(result, top)).save(path, force=True)
+
         ways: dict[str, Callable[[Path], object]] = {
-            "export": lambda path: write_columns(path, view.data(), view.about)
+            "export": lambda path: write_columns(path, shown.data(), shown.about),
+            "plot": draw,
         }
-        if charts is not None:
-            ways["plot"] = lambda path: _write_picture(path, charts())
         if page is not None:
             ways["html"] = lambda path: write_page(path, page())
-        written, problems = [], []
+        done, problems = [*written], []
         for name, write in ways.items():
             path: Path | None = getattr(self, name)
             if path is None:
@@ -225,24 +231,15 @@ class ResultOutput:
             except (ReportFileError, click.ClickException) as error:
                 problems.append(str(error))
             else:
-                written.append(path)
+                done.append(path)
         if self.as_json:
-            print_json(view.to_json())
+            print_json(shown.to_json())
         else:
-            if words is None:
-                print_view(view)
-            else:
-                words()
-            for path in written:
+            print_view(shown)
+            for path in done:
                 echo(f"wrote {path}")
         if problems:
             raise click.ClickException("; ".join(problems))
-
-
-def _write_picture(path: Path, charts: Sequence[Chart]) -> None:
-    from untrackable.display.picture import Picture
-
-    Picture.of(charts).save(path, force=True)
 
 
 def result_options(*files: Literal["export", "plot", "html"]) -> Decorator:
@@ -339,62 +336,6 @@ def when(second: float) -> str:
     except (OverflowError, ValueError, OSError):
         return f"{second:.0f} seconds after 1970"
     return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
-
-
-def show_campaign(asked: Campaign, as_json: bool, verified: dict[str, Any] | None = None, **further: Any) -> None:
-    """Print a campaign, with what its verification found if that is known; `further` is added to its JSON."""
-    if as_json:
-        print_json({"id": asked.id, "campaign": asked.to_json(), **further})
-        return
-    from untrackable.display.campaign import guarantee_words
-
-    length = asked.round_seconds // asked.looks
-    unit = next(name for name, size in reversed(UNITS.items()) if length % size == 0)
-    many = f"{asked.rounds} round{'s' * (asked.rounds > 1)}" if asked.rounds else "rounds without end"
-    echo(f"campaign {asked.id}")
-    echo(f"  question   {asked.question}")
-    echo(f"  answers    {asked.encoding.describe()}")
-    looks = f"{asked.looks} looks of " if asked.looks > 1 else ""
-    echo(f"  rounds     {many} of {looks}{length // UNITS[unit]}{unit}, the first from {when(asked.first_round)}")
-    echo(f"  mechanism  {asked.mechanism!r}")
-    title = "declares"
-    for sentence in guarantee_words(asked, strict_json.write(verified or {})):
-        echo(f"  {title:<10} {sentence}")
-        title = ""
-    if asked.gateway is not None:
-        keys = len(asked.gateway.keys)
-        echo(f"  relay      Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway.")
-
-
-def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
-    """What the verification of a campaign found, beside what is declared."""
-    declared, crowd = asked.guarantee, asked.guarantee.crowd
-    if asked.turns is not None:
-        lines = [
-            f"eps of everything that a person ever sends: {verdict.eps}, declared {declared.eps:g}",
-            "delta: 0 (exact), because a person sends one report, or as many as wipes are allowed for",
-            "recognised by an observer of two places among N people: at most 2/N (upper), if nothing else is known "
-            "of a person and no storage is wiped",
-        ]
-    else:
-        together = "" if crowd is None else " if relay and collector work together"
-        lines = [
-            f"delta at eps = {declared.eps:g}{together}: {verdict.delta}, declared {declared.delta:g}",
-            f"tracking delta at gamma = {declared.gamma:g}: {verdict.tracking_delta}, "
-            f"declared {declared.tracking_delta:g}",
-            "recognised by attendance: people answer every round, so an observer of two places who waits long "
-            "enough recognises them",
-        ]
-    if crowd is not None:
-        lines.append(
-            f"delta at eps = {crowd.eps:g} for the collector alone, which does not know who sent which of "
-            f"{crowd.reports:,} reports a round: {verdict.crowd}, declared {crowd.delta:g}"
-        )
-    if crowd is not None and verdict.crowd_throughout is not None:
-        lines.append(
-            f"eps at delta = {crowd.delta:g} for people who are active in all rounds: {verdict.crowd_throughout}"
-        )
-    return lines
 
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")

@@ -6,15 +6,13 @@ A file of several questions for one campaign is TOML. Its keys are the options o
 from __future__ import annotations
 
 import re
-import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from untrackable import strict_json
-from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.options import (
     BUCKET_OPTIONS,
     GIVEN_FILE,
@@ -26,18 +24,16 @@ from untrackable.cli.options import (
     result_options,
     was_given,
 )
-from untrackable.cli.terminal import NewFile, echo, one_line_errors, print_view, progress, write_page
+from untrackable.cli.terminal import NewFile, PlainCommand, one_line_errors, progress, write_page
 from untrackable.errors import EncodingError
 from untrackable.planning.goal_fields import GOALS, GoalError
 
 if TYPE_CHECKING:
-    from untrackable.display.view import View
     from untrackable.encodings.encoding import Encoding
-    from untrackable.planning.plan import Plan
-    from untrackable.planning.together import QuestionSet
+    from untrackable.planning.plan import QuestionSet
 
 _AFTER_ANSWERS = tuple(name for name in GOALS if name not in ("people", "values", "bits", "strings"))
-_TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html", "everything")
+_TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html")
 """The options that go with a file of questions."""
 _TIMES = ("every", "first")
 _FOR_ALL = (*(field.key for field in GOALS.values() if field.scope == "all"), "gateway", *_TIMES)
@@ -99,15 +95,16 @@ def plan(
              untrackable plan --together questions.toml --campaign campaign.json
     """
     if together is not None:
-        return _plan_together(together, campaign, output, everything=everything)
+        return _plan_together(together, campaign, output)
     if campaign is not None:
         raise click.UsageError("--campaign goes with --together; for one question, see `untrackable campaign new`")
     if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
         raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
     again = _again({**demands, "encoding": encoding}, choices)
     with one_line_errors():
-        from untrackable.display.view import charts_of, view_of
+        from untrackable.display.plan import plan_page, plan_view
         from untrackable.planning.goals import Goals
+        from untrackable.planning.plan import instead_of
         from untrackable.planning.plan import plan as solve
 
         meant = encoding_of((), choices, None, encoding)
@@ -117,19 +114,15 @@ def plan(
             raise click.ClickException(error.worded(option_of)) from None
         with progress() as show:
             result = solve(goals=goals, progress=lambda what, done: show("planning", done))
-    view = _with_every_round(view_of(result), result) if everything else view_of(result)
-    output.give(
-        view,
-        words=lambda: _print(result, view, again, everything=everything),
-        charts=lambda: charts_of(result),
-        page=lambda: _page(result, again, None),
-    )
+            instead = instead_of(result, mechanisms=everything, progress=show)
+    view = plan_view(result, instead, again)
+    output.give(result, view=view, page=lambda: plan_page(result, again, view))
     if not result.met:
         raise click.exceptions.Exit(1)
     return None
 
 
-def _plan_together(file: Path, path: Path | None, output: ResultOutput, *, everything: bool) -> None:
+def _plan_together(file: Path, path: Path | None, output: ResultOutput) -> None:
     """Plan one campaign for the questions of a file, and write it."""
     given = filter(was_given, click.get_current_context().params)
     if others := [name for name in given if name not in _TOGETHER]:
@@ -137,8 +130,8 @@ def _plan_together(file: Path, path: Path | None, output: ResultOutput, *, every
             f"{option_of(others[0])} does not go with --together: the file says what is asked for"
         )
     with one_line_errors():
-        from untrackable.display.view import charts_of, view_of
-        from untrackable.planning.together import plan_together
+        from untrackable.display.plan import plan_page, set_view
+        from untrackable.planning.plan import plan_together
 
         asked = read_questions(file)
         with progress() as show:
@@ -146,15 +139,12 @@ def _plan_together(file: Path, path: Path | None, output: ResultOutput, *, every
                 asked.questions, progress=lambda what, done: show("planning", done), **asked.shared
             )
         document = b"" if path is None or not result.met else _campaign(result, asked)
-    if path is not None and document:
-        write_page(path, document.decode())
-    view = view_of(result)
-    output.give(
-        view,
-        words=lambda: _print_set(result, view, file, path if document else None),
-        charts=lambda: charts_of(result),
-        page=lambda: _page(result.plan, ["plan", "--together", str(file)], result),
-    )
+    written = [path] if path is not None and document else []
+    for place in written:
+        write_page(place, document.decode())
+    again = ["plan", "--together", str(file)]
+    view = set_view(result, [] if written else [*again, "--campaign", "campaign.json"])
+    output.give(result, view=view, page=lambda: plan_page(result, again, view), written=written)
     if not result.met:
         raise click.exceptions.Exit(1)
 
@@ -181,27 +171,6 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
     return made.to_bytes()
 
 
-def _page(found: Plan, again: list[str], together: QuestionSet | None) -> str:
-    from untrackable.display.page import plan_page
-
-    return plan_page(found, again, together=together)
-
-
-def _with_every_round(view: View, found: Plan) -> View:
-    """The view of a plan whose JSON says what everybody in every round would give."""
-    from untrackable.display.numbers import as_dict
-    from untrackable.planning.plan import better_from, every_round
-
-    def data() -> dict[str, Any]:
-        return {
-            **view.to_json(),
-            "every_round": as_dict(every_round(found.solved)),
-            "every_round_better_from_eps": better_from(found.solved.replace(looks=found.goals.looks)),
-        }
-
-    return replace(view, json=data)
-
-
 def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
     """The command that makes this plan again, as it was typed."""
     words = ["plan", *(word for name in choices for word in ("--choice", name))]
@@ -213,65 +182,6 @@ def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
         if not isinstance(value, bool):
             words.append(str(value).removesuffix(".0"))
     return words
-
-
-def _next(again: list[str], width: int, found: Plan) -> list[str]:
-    """The commands that make a campaign of the plan, broken to the width of the terminal."""
-    gateway = ["--gateway", "gateway.json"] if found.solved.relay else []
-    keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
-    commands = [
-        ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"],
-        *([keys] if gateway else []),
-        ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"', *gateway],
-    ]
-    return [line for words in commands for line in _broken(words, width)]
-
-
-def _broken(words: list[str], width: int) -> list[str]:
-    lines = [f"  {words[0]}"]
-    for word in words[1:]:
-        if len(lines[-1]) + len(word) + 3 > width:
-            lines[-1] += " \\"
-            lines.append(f"      {word}")
-        else:
-            lines[-1] += f" {word}"
-    return lines
-
-
-def _print(found: Plan, view: View, again: list[str], *, everything: bool) -> None:
-    from rich.console import Console
-
-    from untrackable.display.plan import better_words, every_round_line
-    from untrackable.planning.plan import better_from, every_round
-
-    console = Console(highlight=False)
-    better = better_words(better_from(found.solved.replace(looks=found.goals.looks)), found.solved)
-    print_view(replace(view, sentences=[*view.sentences, *filter(None, [better])]))
-    if everything:
-        console.print("\nEverybody in every round instead:")
-        with progress() as show:
-            rows = every_round(found.solved, progress=lambda what, done: show(what, done))
-        for row in rows:
-            console.print(f"  {every_round_line(row)}", markup=False, soft_wrap=True)
-    if not found.met:
-        return
-    console.print("\nThe beginning of a campaign:")
-    console.print_json(strict_json.write(found.campaign().to_json()))
-    console.print("\nTo make a whole campaign of it:")
-    for line in _next(again, console.width, found):
-        console.print(line, markup=False, soft_wrap=True)
-
-
-def _print_set(found: QuestionSet, view: View, file: Path, written: Path | None) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    print_view(view)
-    if written is not None:
-        echo(f"wrote {written}")
-    elif found.met:
-        told = f"To write the campaign: untrackable plan --together {file} --campaign campaign.json"
-        console.print(f"\n{told}", markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

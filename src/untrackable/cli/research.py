@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
 import signal
 import sys
@@ -20,18 +18,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable.checks import MOST_ROUNDS
-from untrackable.cli.help_layout import PlainCommand
 from untrackable.cli.options import PRESET, SEED, Count, ResultOutput, bucket_options, result_options
-from untrackable.cli.terminal import NewFile, one_line_errors, print_lines, progress, read_encoding
+from untrackable.cli.terminal import NewFile, PlainCommand, one_line_errors, progress, read_encoding
 
 if TYPE_CHECKING:
-    from untrackable.brackets import Bracket
-    from untrackable.demo.demo import Collected, DemoResult, Learned
-    from untrackable.display.view import Table, View
-    from untrackable.paper.paper import PaperStatement, Reproduction
+    from untrackable.display.view import View
     from untrackable.protocol.campaign import Campaign
     from untrackable.reports.simulation import Simulated
-    from untrackable.theory.accuracy import Matched
     from untrackable.theory.turns import Turns
 
 
@@ -100,7 +93,7 @@ def simulate(
             made = _resolve(mechanism, parameters, preset, meant, people, rounds)
         held = population(values, made, meant)
         with progress() as show:
-            found = simulate_file(
+            simulated = simulate_file(
                 out,
                 made,
                 held,
@@ -111,8 +104,8 @@ def simulate(
                 seed=seed,
                 progress=show,
             )
-    view = _simulated_view(found, made, meant, turns)
-    output.give(view, words=lambda: print_lines(view))
+    view = _simulated_view(simulated, made, meant, turns)
+    output.give(simulated, view=view)
 
 
 def _rounds(asked: Campaign, given: int | None) -> int:
@@ -141,17 +134,18 @@ def _resolve(
     return resolve(name, parameters, preset, goal)
 
 
-def _simulated_view(found: Simulated, mechanism: Any, encoding: Any, turns: Turns | None) -> View:
+def _simulated_view(simulated: Simulated, mechanism: Any, encoding: Any, turns: Turns | None) -> View:
     """What was written, and the command that reads it."""
     from untrackable.display.view import View, floats, texts
 
-    written = found.written
+    written = simulated.written
     size = written.bytes / max(1, written.reports)
     title = (
-        f"wrote {written.path}: {written.reports:,} reports of {found.people:,} people in {len(written.rounds):,} "
-        f"round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes ({size:.2f} a report)"
+        f"wrote {written.path}: {written.reports:,} reports of {simulated.people:,} people in "
+        f"{len(written.rounds):,} round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes "
+        f"({size:.2f} a report)"
     )
-    most_held = [(_label(encoding, value), share) for value, share in found.most_held]
+    most_held = [(_label(encoding, value), share) for value, share in simulated.most_held]
     held = ", ".join(f"{label} {100 * share:.2f} %" for label, share in most_held)
     command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
     return View(
@@ -162,14 +156,14 @@ def _simulated_view(found: Simulated, mechanism: Any, encoding: Any, turns: Turn
             *[f"most held (exact): {held}"] * bool(held),
             f"next: untrackable {command} {written.path}",
         ],
-        tables=[],
+        listing=True,
         data=lambda: {
             "value": texts(label for label, _ in most_held),
             "share_exact": floats(share for _, share in most_held),
         },
         json=lambda: {
             "path": str(written.path),
-            "people": found.people,
+            "people": simulated.people,
             "rounds": len(written.rounds),
             "reports": written.reports,
             "bytes": written.bytes,
@@ -185,13 +179,7 @@ def _label(encoding: Any, value: Any) -> str:
     return str(value) if encoding is None or isinstance(value, str) else str(encoding.label(value))
 
 
-def _old_plots(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        raise click.UsageError("--plots DIR is now --plot FILE: one picture with both figures")
-
-
 @click.command(cls=PlainCommand)
-@click.option("--plots", hidden=True, expose_value=False, callback=_old_plots, help="Now --plot.")
 @result_options("export", "plot")
 @click.option("--seed", type=SEED, default=1, help="Random seed of the percentiles.")
 def paper(output: ResultOutput, seed: int) -> None:
@@ -202,79 +190,13 @@ def paper(output: ResultOutput, seed: int) -> None:
 
     Example: untrackable paper --plot figures.png
     """
-    from untrackable.paper.paper import paper_charts, reproduce
+    from untrackable.paper.paper import reproduce
 
     with progress() as show:
-        found = reproduce(seed, show)
-    output.give(_paper_view(found), charts=lambda: paper_charts(found.points))
-    if any(row.verdict == "differs" and not row.erratum for row in found.rows):
+        reproduction = reproduce(seed, show)
+    output.give(reproduction)
+    if any(row.verdict == "differs" and not row.erratum for row in reproduction.rows):
         raise SystemExit(1)
-
-
-def _paper_view(found: Reproduction) -> View:
-    """All numbers of the paper beside ours, and below them the percentiles point by point."""
-    from untrackable.display.view import Table, View
-
-    by_statement = {row.statement: row for row in found.rows}
-    percentiles = {row.statement for row in found.rows if row.section.endswith("τ") and " for " in row.statement}
-    statements = Table(
-        ("section", "statement", "published", "ours", "is", "verdict"),
-        [
-            (row.section, row.statement, row.published, row.ours, row.kind, _verdict(row))
-            for row in found.rows
-            if row.statement not in percentiles
-        ],
-        grouped=True,
-    )
-    rows = []
-    for point in found.points:
-        name = "median" if point.level == 0.5 else "90th percentile"
-        cells = (
-            str(point.reports),
-            f"{point.level:.0%}",
-            f"{_five(point.plotted[1])} – {_five(point.plotted[2])}",
-            _short(point.signed),
-            _short(point.absolute),
-            f"{_five(point.sampled.lower)} – {_five(point.sampled.upper)}",
-        )
-        rows.append((*cells, _verdict(by_statement[f"{name} for {point.reports} reports"])))
-    points = Table(
-        ("k", "at", "published", "signed", "absolute", "sampled", "verdict"),
-        rows,
-        "RAPPOR, percentiles of τ, point by point: k reports; published and sampled are 95 % intervals of 10,000 "
-        "draws; signed and absolute are the true quantiles, known to the given ±; the verdict is on published "
-        "against signed",
-        narrow=(0, 1, 2, 3, 4, 6),
-        wide=range(7),
-        wide_from=78,
-    )
-    differing = sum(row.verdict == "differs" for row in found.rows)
-    title = f"{len(found.rows) - differing} pass, {differing} differ"
-    names = [field.name for field in dataclasses.fields(found.rows[0])]
-    return View(
-        title=title,
-        sentences=[f"{title}; each difference is explained in docs/errata.md under its number."],
-        tables=[statements, points],
-        data=lambda: {name: [getattr(row, name) for row in found.rows] for name in names},
-        json=lambda: {
-            "rows": [dataclasses.asdict(row) for row in found.rows],
-            "percentiles": [dataclasses.asdict(point) for point in found.points],
-        },
-    )
-
-
-def _short(bracket: Bracket) -> str:
-    middle = _five((bracket.lower + bracket.upper) / 2)
-    return middle if bracket.certainty == "exact" else f"{middle} ±{math.ceil(500 * bracket.width) / 1000:.3f}"
-
-
-def _five(number: float) -> str:
-    """Five characters, whatever the size."""
-    return f"{number:.3f}" if number < 9.9995 else f"{number:.2f}"
-
-
-def _verdict(row: PaperStatement) -> str:
-    return "pass" if row.verdict == "pass" else f"differs {row.erratum}"
 
 
 @click.command(cls=PlainCommand)
@@ -296,14 +218,14 @@ def demo(once: bool, clients: int, simulated: int, browser: bool, output: Result
 
     Example: untrackable demo --once --plot demo.png
     """
-    from untrackable.demo.demo import demo_charts, run, steps_of
+    from untrackable.demo.demo import run, steps_of
     from untrackable.serving.server import end_on_signals
 
     end_on_signals()
     with ExitStack() as running:
         with progress(steps_of(clients, simulated)) as show:
             outcome = running.enter_context(run(clients=clients, simulated=simulated, seed=seed, progress=show))
-        output.give(_demo_view(outcome), charts=lambda: demo_charts(outcome))
+        output.give(outcome)
         if not once:
             click.echo(
                 f"The collector is running at {outcome.address} (Ctrl-C ends it).\n"
@@ -317,170 +239,6 @@ def demo(once: bool, clients: int, simulated: int, browser: bool, output: Result
             signal.pause()
 
 
-def _outcome_columns(outcome: DemoResult) -> dict[str, list[Any]]:
-    """One row for each homepage and each stretch of weeks: the truth, and the estimates with their intervals."""
-    rows = [
-        (way, span, learned.reports, float(learned.truth[value]), row)
-        for way, collected in _ways(outcome).items()
-        for span, learned in collected.spans.items()
-        for value, row in learned.values.items()
-    ]
-    ways, spans, reports, truths, values = (list(column) for column in zip(*rows, strict=True))
-    return {
-        "way": ways,
-        "span": spans,
-        "reports": reports,
-        "value": [row["label"] for row in values],
-        "truth": truths,
-        **{name: [row[name] for row in values] for name in ("frequency", "tells", "lower", "upper")},
-    }
-
-
-def _ways(outcome: DemoResult) -> dict[str, Collected]:
-    return {"directly": outcome.directly, "relayed": outcome.relayed, "few": outcome.few}
-
-
 def has_window() -> bool:
     """Whether a browser with a window can be shown. Others would take the terminal."""
     return sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ))
-
-
-def _demo_view(outcome: DemoResult) -> View:
-    """What the collector learns beside the truth, and how many people an observer follows."""
-    from untrackable.demo.people import LINKED, WEEKS
-    from untrackable.display.view import Table, View
-    from untrackable.theory.turns import recognition_upper
-
-    followed = [
-        (name, "no two to match" if by_reports is None else _rate(by_reports), _rate(by_attendance))
-        for name, by_reports, by_attendance in outcome.followed
-    ]
-    title = f"{outcome.directly.people:,} people, {WEEKS} weeks"
-    return View(
-        title=title,
-        sentences=[
-            *_learned_sentences(outcome, title),
-            f"Can people be followed? {LINKED:,} people with the same homepage are at home in half of the {WEEKS} "
-            "weeks, and else at work. An observer matches those seen at home with those seen at work. A guess is "
-            f"right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets.",
-        ],
-        tables=[_learned_table(outcome), Table(("matched", "by their reports", "by attendance alone"), followed)],
-        data=lambda: _outcome_columns(outcome),
-        notes=[
-            "Attendance is when somebody answers, and from where. Nobody answers one week from two places. So "
-            "answering every week gives people away, whatever the reports say. One turn only tells who somebody is "
-            f"not, and finds hardly anybody: {_share(recognition_upper(LINKED))} at most (upper), however people "
-            "move, for an observer who does not know their habits."
-        ],
-        json=lambda: _as_json(outcome),
-    )
-
-
-def _learned_sentences(outcome: DemoResult, title: str) -> list[str]:
-    from untrackable.brackets import at_most
-    from untrackable.demo.people import HOMEPAGES, WEEKS, promised_crowd
-
-    directly, relayed = outcome.directly, outcome.relayed
-    eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
-    week = directly.spans["week"]
-    return [
-        f"{title}: which of {len(HOMEPAGES)} homepages is yours?",
-        "Each person answers once, in a week that their device draws in secret. Nothing is sent in other weeks.",
-        f"- directly: nobody is trusted. {directly.clients:,} people have a client that sends over HTTP; the "
-        f"others are simulated. {_counted(directly)} All that a person ever sends has eps = {eps:g} and delta = 0 "
-        f"(upper): it changes the odds between two answers by a factor of {at_most(math.exp(eps), 2)} at most.",
-        f"- through a relay: the same noise, and so the same error ({relayed.clients} real clients). "
-        f"{_counted(relayed)} What changes is the collector's view. It does not know who sent which of a week's "
-        f"reports: eps = {at_most(crowd.eps, 2)}, delta = {crowd.delta:g}, among {crowd.reports:,} reports or more "
-        f"(upper). If it worked with the relay, eps = {eps:g} would be left.",
-        f"{week.reports:,} people answered in the last week, one in {WEEKS} of those who were active. So "
-        f"{week.active['lower']:,.0f} to {week.active['upper']:,.0f} were active "
-        f"({100 * (1 - week.active['beta']):g} %, upper); in truth {directly.people:,}.",
-    ]
-
-
-def _learned_table(outcome: DemoResult) -> Table:
-    """The interval of each homepage, of more and more weeks, beside the truth."""
-    from untrackable.demo.people import HOMEPAGES
-    from untrackable.display.view import Table
-
-    week, quarter, year = outcome.directly.spans.values()
-    columns = {
-        "truth now": [f"{100 * share:.1f}" for share in quarter.truth],
-        "the last week": _intervals(week),
-        "the last quarter": _intervals(quarter),
-        "truth all year": [f"{100 * share:.1f}" for share in year.truth],
-        "all year, directly": _intervals(year),
-        "all year, relayed": _intervals(outcome.relayed.spans["year"]),
-        f"all year, {outcome.few.people:,} people": _intervals(outcome.few.spans["year"]),
-    }
-    return Table(
-        ("homepage", *columns),
-        list(zip(HOMEPAGES, *columns.values(), strict=True)),
-        f"In percent. All {len(HOMEPAGES)} intervals of a column hold at once with {100 * (1 - week.beta):g} % "
-        "(upper)",
-    )
-
-
-def _counted(collected: Collected) -> str:
-    counted = collected.spans["year"].reports
-    return f"The collector accepted {collected.accepted:,} reports and counted {counted:,}."
-
-
-def _intervals(learned: Learned) -> list[str]:
-    """The interval of each homepage, in percent."""
-    rows = (learned.values[value] for value in sorted(learned.values))
-    return [f"{100 * row['lower']:.1f}–{100 * row['upper']:.1f}" for row in rows]
-
-
-def _rate(matched: Matched) -> str:
-    share, lower, upper = (_share(end) for end in (matched.sampled, matched.lower, matched.upper))
-    return f"{share:>6} ({lower.removesuffix(' %')} to {upper.removesuffix(' %')})"
-
-
-def _share(share: float) -> str:
-    digits = 3 if share >= 0.1 else 2
-    return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
-
-
-def _as_json(outcome: DemoResult) -> dict[str, object]:
-    from untrackable.demo.people import LINKED, WEEKS
-    from untrackable.theory.turns import recognition_upper
-
-    return {
-        "weeks": WEEKS,
-        "address": outcome.address,
-        **{way: _collected_json(collected) for way, collected in _ways(outcome).items()},
-        "quarters": [_learned_json(learned) for learned in outcome.quarters],
-        "matched_sampled": [
-            {
-                "client": name,
-                "by_reports": None if by_reports is None else dataclasses.asdict(by_reports),
-                "by_attendance": dataclasses.asdict(by_attendance),
-            }
-            for name, by_reports, by_attendance in outcome.followed
-        ],
-        "recognition_upper": recognition_upper(LINKED),
-    }
-
-
-def _collected_json(collected: Collected) -> dict[str, object]:
-    return {
-        "campaign": {"id": collected.campaign.id, **collected.campaign.to_json()},
-        "people": collected.people,
-        "clients": collected.clients,
-        "accepted": collected.accepted,
-        **{span: _learned_json(learned) for span, learned in collected.spans.items()},
-    }
-
-
-def _learned_json(learned: Learned) -> dict[str, object]:
-    return {
-        "first_week": learned.first,
-        "last_week": learned.last,
-        "reports": learned.reports,
-        "active": learned.active,
-        "beta": learned.beta,
-        "intervals": "upper, for all values at once",
-        "values": [{**row, "truth": float(learned.truth[value])} for value, row in learned.values.items()],
-    }

@@ -1,4 +1,4 @@
-"""What all commands do on a terminal: read and write files, print, report errors in one line, and show progress.
+"""What all commands do on a terminal: show help, read and write files, print, report errors, and show progress.
 
 Files that exist are never replaced, unless --force says so. An error about a file of the wrong kind says which
 command reads it. Text from outside cannot act on the terminal.
@@ -6,6 +6,8 @@ command reads it. Text from outside cannot act on the terminal.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import io
 import math
 import os
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import click
 
 from untrackable import strict_json
+from untrackable.early_interrupts import INTERRUPTED, raise_interrupts, settle_interrupt
 from untrackable.extras import require
 
 if TYPE_CHECKING:
@@ -62,7 +65,13 @@ def print_sentences(console: Console, sentences: Sequence[str], indent: str = ""
 
 
 def print_view(view: View) -> None:
-    """Print the sentences of a view, the first in bold letters, its tables, and its notes."""
+    """Print the sentences of a view, the first in bold letters, its tables, notes, and commands to type next."""
+    if view.listing:
+        for line in view.sentences:
+            echo(line)
+        for note in view.notes:
+            echo(note, err=True)
+        return
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -75,14 +84,22 @@ def print_view(view: View) -> None:
     if view.notes:
         console.print()
         print_sentences(console, view.notes, indent="  ")
+    if view.commands:
+        console.print("\nNext:")
+    for line in (line for words in view.commands for line in _broken(words, console.width)):
+        console.print(printable(line), markup=False, soft_wrap=True)
 
 
-def print_lines(view: View, nothing: str = "") -> None:
-    """Print each sentence as one line, which other programs may read; if there is none, say `nothing`."""
-    for line in view.sentences:
-        echo(line)
-    if not view.sentences:
-        click.echo(nothing, err=True)
+def _broken(words: Sequence[str], width: int) -> list[str]:
+    """A command in lines that are no longer than the terminal is wide."""
+    lines = [f"  {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"      {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
 
 
 def print_table(console: Console, shown: Table) -> None:
@@ -566,3 +583,159 @@ def roughly(seconds: float) -> str:
     if seconds < 90 * 60:
         return f"about {math.ceil(seconds / 60)} minutes"
     return f"about {math.ceil(seconds / 3600)} hours"
+
+
+_PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X"}
+"""What stands for a number in the list of options."""
+
+
+class PlainCommand(click.Command):
+    """A command whose help shows examples as they are typed and every option with its default only.
+
+    A command that writes files has the option --force.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if any(isinstance(each.type, NewFile) for each in self.params):
+            self.params.append(force_option())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. From here on it cleans up after Ctrl-C."""
+        raise_interrupts()
+        return super().invoke(ctx)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_description(self, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self, ctx, formatter)
+
+
+class CommandGroup(click.Group):
+    """A group whose help shows the whole first sentence of each of its commands, in the order they were added."""
+
+    command_class = PlainCommand
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which one needs them."""
+        return list(self.commands)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_description(self, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, which are what one looks for, and then the options."""
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.write_commands(ctx, formatter, "Commands", self.list_commands(ctx))
+
+    def write_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter, heading: str, names: list[str]
+    ) -> None:
+        """Write these commands under a heading, aligned with the commands of all headings."""
+        widest = max(len(name) for name in self.list_commands(ctx))
+        rows = [(name.ljust(widest), first_line(self.get_command(ctx, name))) for name in names]
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+
+
+class JobGroup(CommandGroup):
+    """The commands under headings that name a job, each imported when it is asked for.
+
+    `jobs` has the names of commands by heading and module of `untrackable.cli`.
+    """
+
+    def __init__(self, *given: Any, jobs: dict[str, dict[str, str]], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._jobs = {heading: " ".join(modules.values()).split() for heading, modules in jobs.items()}
+        self._modules = {
+            name: module for modules in jobs.values() for module, names in modules.items() for name in names.split()
+        }
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. An error stays on one line, whatever the text in it that is from a file or a server."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            vars(error)["message"] = printable(error.message)
+            raise
+        except (click.Abort, KeyboardInterrupt) as error:
+            # A prompt turns Ctrl-C into `Abort`, as does somebody who says no.
+            if isinstance(error, click.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
+                raise
+            settle_interrupt()
+            click.echo("\nStopped." if sys.stderr.isatty() else "Stopped.", err=True)  # A terminal shows ^C first.
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, job by job."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name, if there is one."""
+        if cmd_name not in self._modules:
+            return None
+        module = importlib.import_module(f"untrackable.cli.{self._modules[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of every job under its heading."""
+        for heading, names in self._jobs.items():
+            self.write_commands(ctx, formatter, heading, names)
+
+
+def first_line(command: click.Command | None) -> str:
+    """The first line of a command's help, which says what it does."""
+    return inspect.cleandoc(command.help or "").partition("\n")[0] if command else ""
+
+
+def write_description(command: click.Command, formatter: click.HelpFormatter) -> None:
+    """Write a command's description; lines of an example are not joined."""
+    text = inspect.cleandoc(command.help or "").replace("\n\nExample", "\n\n\b\nExample")
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(text)
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write one line for each option: its name, what it does, and its default."""
+    options = [each for each in command.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+    with formatter.section("Options"):
+        formatter.write_dl([(_names(option), _about(option)) for option in options])
+
+
+def _names(option: click.Option) -> str:
+    """The short name and the first long one; later long names are accepted synonyms."""
+    short = [name for name in option.opts if not name.startswith("--")][:1]
+    long = [name for name in option.opts if name.startswith("--")][:1]
+    names = ", ".join(short + long)
+    if option.is_flag or option.count:
+        return names
+    if option.metavar:
+        return f"{names} {option.metavar}"
+    if isinstance(option.type, click.Choice):
+        return f"{names} {'|'.join(map(str, option.type.choices))}"
+    return f"{names} {_PLACEHOLDERS.get(option.type.name, option.type.name.upper())}"
+
+
+def _about(option: click.Option) -> str:
+    """What an option does, and its default. An option with `show_default=False` has words for a default only."""
+    help = option.help or ""
+    if option.required:
+        return f"{help} [required]"
+    if isinstance(option.show_default, str):
+        return f"{help} [default: {option.show_default}]"
+    plain = isinstance(option.default, (str, int, float, tuple)) and not option.is_flag
+    if plain and option.show_default is not False:
+        return f"{help} [default: {_default(option.default)}]"
+    return help
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_default, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

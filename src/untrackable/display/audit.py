@@ -4,13 +4,15 @@ A campaign in which each person has one turn is audited by theory alone, and has
 says whether a campaign could be used to follow somebody, beside RAPPOR at the same privacy.
 """
 
+import contextlib
+import inspect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from untrackable.auditing.attacks import PEOPLE, Followed
+from untrackable.auditing.attacks import followed_beside
 from untrackable.auditing.audit import FEWER, OFTEN, SELDOM, Apart, Audit, InCrowd, TurnsAudit
-from untrackable.brackets import Bracket, at_most
+from untrackable.brackets import Bracket
 from untrackable.display.campaign import share
 from untrackable.display.charts import (
     AMBER,
@@ -19,21 +21,16 @@ from untrackable.display.charts import (
     HEIGHT,
     NEUTRAL,
     RED,
-    WHISKER,
     Key,
+    NamedBars,
     Series,
     alt,
-    bars,
     few_ticks,
     line_series,
     log_ticks,
-    named_rows,
     points,
-    rows_beside,
-    rows_height,
     share_axis,
     span,
-    told_beside,
 )
 from untrackable.display.numbers import (
     all_of,
@@ -43,11 +40,12 @@ from untrackable.display.numbers import (
     lower,
     number,
     percent,
-    range_words,
     said,
     shown,
     upper,
 )
+from untrackable.display.observer import following_chart
+from untrackable.display.page import result_page
 from untrackable.display.view import Chart, Columns, Table, View, floats, make_charts, make_view, texts
 from untrackable.theory.accuracy import Matched
 
@@ -55,11 +53,11 @@ DOES_NOT_APPLY = "does not apply"
 """Instead of an eps where a crowd does not hide reports."""
 
 
-def crowd_cell(found: InCrowd) -> str:
+def crowd_cell(privacy: InCrowd) -> str:
     """The eps in the crowd; or that it does not apply, because reports can be linked, or is not known."""
-    if found.eps is not None:
-        return cell(found.eps)
-    return DOES_NOT_APPLY if "linked" in found.why else "not computed"
+    if privacy.eps is not None:
+        return cell(privacy.eps)
+    return DOES_NOT_APPLY if "linked" in privacy.why else "not computed"
 
 
 def both_ends(eps: Bracket) -> str:
@@ -173,7 +171,7 @@ def _excluded(audit: TurnsAudit) -> str:
 
 
 def _several(audit: TurnsAudit) -> Iterable[str]:
-    told = [f"{lower(found)} after {count}" for count, found in audit.several_lower.items()]
+    told = [f"{lower(least)} after {count}" for count, least in audit.several_lower.items()]
     yield (
         "Several campaigns, one after the other, exclude more people each time. The strongest attack found "
         f"recognises a person with probability {', '.join(told)} (lower). An upper bound is claimed for one "
@@ -194,17 +192,18 @@ def _turns_privacy(audit: TurnsAudit) -> Iterable[str]:
         "delta = 0, also if the answer changes (upper)."
     )
     yield (
-        "A device whose storage is wiped in every round draws anew each time: then eps is at most "
+        "A device whose storage is wiped in every round draws again each time: then eps is at most "
         f"{upper(audit.wiped_often_upper)} at delta = {audit.delta:g} (upper). Wiped more often, there is no bound."
     )
-    found = audit.in_crowd
-    if found.eps is None:
-        yield f"A relay that hides who sends which report would not help more: {found.why}."
-    else:
-        yield (
-            f"If a relay hides who sends which of the {found.people:,} reports of a round, they keep the answer "
-            f"private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
-        )
+    yield _crowd_words(audit.in_crowd, "{:,} reports of a round, they keep the answer")
+
+
+def _crowd_words(crowd: InCrowd, kept: str) -> str:
+    """What a collector learns if a relay hides who sent which report. `kept` says which, with room for people."""
+    if crowd.eps is None:
+        return f"A relay that hides who sends which report would not help more: {crowd.why}."
+    private = f"private with eps {both_ends(crowd.eps)} at delta = {crowd.delta:g}"
+    return f"If a relay hides who sends which of the {kept.format(crowd.people)} {private}."
 
 
 def turns_lines(audit: TurnsAudit) -> list[Line]:
@@ -213,40 +212,34 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
     seen = f"Tracking, one turn in {audit.turns.rounds:,} rounds"
     round_heading = f"One round, {audit.reports:,} reports"
     habits = f"the person is there in {100 * OFTEN:g} % of the rounds, everybody else in {100 * SELDOM:g} %"
-    found = [
-        Line.at_most(
-            ever, "eps, delta = 0", audit.eps_upper, f"planned for {audit.turns.wipes} wipes of the storage"
-        ),
-        Line.at_most(
-            ever, "eps of one report", audit.eps_report_upper, "largest log-likelihood ratio; holds always"
-        ),
-        Line.at_most(
-            ever, f"eps at delta = {audit.delta:g}", audit.wiped_often_upper, "storage wiped in every round"
-        ),
+    private = {
+        "eps, delta = 0": (audit.eps_upper, f"planned for {audit.turns.wipes} wipes of the storage"),
+        "eps of one report": (audit.eps_report_upper, "largest log-likelihood ratio; holds always"),
+        f"eps at delta = {audit.delta:g}": (audit.wiped_often_upper, "storage wiped in every round"),
+    }
+    recognised = {
+        f"recognised among {crowd}": (audit.recognised_upper, "however people move"),
+        "right matches, everybody at once": (2.0, "expected number, of all people"),
+        "recognised, known habits": (audit.habits_upper, habits),
+        "recognised, known whereabouts": (audit.whereabouts_upper, f"one in {FEWER} could be there"),
+        "recognised, known answer": (audit.answer_upper, "by a reader of the reports"),
+    }
+    numbers = [
+        *(Line.at_most(ever, what, *told) for what, told in private.items()),
         Line.exactly(seen, "advantage by reports", 0.0, "there are no two reports of a person"),
         Line.of(seen, "advantage by exclusion", audit.exclusion, "it excludes people and does not find them"),
-        Line.at_most(seen, f"recognised among {crowd}", audit.recognised_upper, "however people move"),
-        Line.at_most(seen, "right matches, everybody at once", 2.0, "expected number, of all people"),
-        Line.at_most(seen, "recognised, known habits", audit.habits_upper, habits),
-        Line.at_most(
-            seen, "recognised, known whereabouts", audit.whereabouts_upper, f"one in {FEWER} could be there"
-        ),
-        Line.at_most(seen, "recognised, known answer", audit.answer_upper, "by a reader of the reports"),
+        *(Line.at_most(seen, what, *told) for what, told in recognised.items()),
     ]
     for count, least in audit.several_lower.items():
         what, meaning = f"recognised after {count} campaigns", "strongest attack found; no upper bound is claimed"
-        found.append(Line(seen, what, lower(least), "lower", meaning, lower=least))
-    what, eps = f"eps in the crowd, delta = {audit.delta:g}", audit.in_crowd.eps
-    if eps is None:
-        found.append(Line(round_heading, what, DOES_NOT_APPLY, "", audit.in_crowd.why))
-    else:
-        found.append(Line.of(round_heading, what, eps, "if nobody knows who sent which report"))
+        numbers.append(Line(seen, what, lower(least), "lower", meaning, lower=least))
+    numbers.append(_crowd_line(round_heading, "eps in the crowd, delta =", audit.in_crowd))
     accuracy = audit.accuracy
     surely = f"{100 * (1 - accuracy.beta):g} %, one value; of those who were active"
-    found.append(Line.at_most(round_heading, "error radius", accuracy.radius, surely))
+    numbers.append(Line.at_most(round_heading, "error radius", accuracy.radius, surely))
     noise = f"of the noise, {accuracy.given}"
-    found.append(Line.exactly(round_heading, "standard error", accuracy.standard_error, noise))
-    return found
+    numbers.append(Line.exactly(round_heading, "standard error", accuracy.standard_error, noise))
+    return numbers
 
 
 _CERTAIN = 0.99
@@ -263,13 +256,6 @@ CAPTIONS = {
         "Picked out by attendance alone",
         "The same without reading any report, if people answer every round: by the rounds that they answer from "
         "each place. Nobody answers one round from two places, so one person and two leave different traces.",
-    ),
-    "following": (
-        "Who is followed",
-        "An observer without names matches reports from one place with reports from another, as reports grow. "
-        "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
-        "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
-        "line is a guess. Shares are sampled, with their intervals.",
     ),
     "gammas": (
         "Worst case by number of reports",
@@ -347,14 +333,16 @@ def verdict(audit: Audit | TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
     if isinstance(audit, TurnsAudit):
         return turns_verdict(audit)
+    crowd = [] if audit.in_crowd is None else [audit.in_crowd]
+    kept = f"reports of {{:,}} people, the first {audit.rounds:,} rounds keep a value"
     return [
         _recognition(audit),
         _attended(audit),
         *_privacy(audit),
-        *_in_crowd(audit),
+        *(_crowd_words(each, kept) for each in crowd),
         *_apart(audit),
         *_change(audit),
-        *_persistence(audit),
+        *([f"What stays the same from report to report: {audit.persists}."] if audit.persists else []),
     ]
 
 
@@ -384,18 +372,20 @@ def _recognition(audit: Audit) -> str:
 
 def _attended(audit: Audit) -> str:
     """How well people are recognised by attendance, if they answer every round."""
-    found, often = audit.attended, f"people answer {all_of(audit.rounds, 'rounds')}"
-    if found.alone.lower < _CERTAIN:
+    attended, often = audit.attended, f"people answer {all_of(audit.rounds, 'rounds')}"
+    if attended.alone.lower < _CERTAIN:
         attack = (
-            "" if found.matched is None else f"; an attack found {number(found.matched.alone.sampled)}, sampled"
+            ""
+            if attended.matched is None
+            else f"; an attack found {number(attended.matched.alone.sampled)}, sampled"
         )
         return (
             f"By the rounds alone, a person is picked out of {audit.crowd:,} with probability at most "
-            f"{upper(found.alone.upper)} (upper{attack}; a guess: {number(1 / audit.crowd)}), if {often} from two "
-            "places."
+            f"{upper(attended.alone.upper)} (upper{attack}; a guess: {number(1 / audit.crowd)}), if {often} "
+            "from two places."
         )
     told = f"the rounds seen at two places are enough to pick a person out of {audit.crowd:,}"
-    matched = found.matched
+    matched = attended.matched
     attack = (
         f"an attack matched {share(matched.alone.sampled)} of {matched.people:,} people (sampled)"
         if matched
@@ -432,19 +422,6 @@ def _privacy(audit: Audit) -> list[str]:
     return [f"{sentence}, and values that change with eps = {said(any_values.gamma)}."]
 
 
-def _in_crowd(audit: Audit) -> list[str]:
-    """What a collector learns that does not know who sent which report, because a relay hides it."""
-    found = audit.in_crowd
-    if found is None:
-        return []
-    if found.eps is None:
-        return [f"A relay that hides who sends which report would not help more: {found.why}."]
-    return [
-        f"If a relay hides who sends which of the reports of {found.people:,} people, the first {audit.rounds:,} "
-        f"rounds keep a value private with eps {both_ends(found.eps)} at delta = {found.delta:g}."
-    ]
-
-
 def _apart(audit: Audit) -> list[str]:
     """How well people with different values are followed."""
     linked = audit.linked_apart
@@ -469,20 +446,16 @@ def _change(audit: Audit) -> list[str]:
     return [sentence + "; an advantage of 0 is a guess and 1 is certainty."]
 
 
-def _persistence(audit: Audit) -> list[str]:
-    return [f"What stays the same from report to report: {audit.persists}."] if audit.persists else []
-
-
 def lines(audit: Audit | TurnsAudit) -> list[Line]:
     """Every number of an audit."""
     if isinstance(audit, TurnsAudit):
         return turns_lines(audit)
     delta = f"{audit.delta:g}"
-    found: list[Line] = []
+    numbers: list[Line] = []
 
     def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
         if bracket is not None:
-            found.append(Line.of(heading, what, bracket, meaning))
+            numbers.append(Line.of(heading, what, bracket, meaning))
 
     def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
         if answer is not None:
@@ -504,7 +477,8 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
     apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
     add(heading, "eps of one report", audit.one_report, "")
     if audit.in_crowd is not None:
-        found.append(_crowd_line(audit, audit.in_crowd))
+        crowd = f"Privacy in a crowd of {audit.in_crowd.people:,} people, {audit.rounds:,} rounds"
+        numbers.append(_crowd_line(crowd, "eps at delta =", audit.in_crowd))
     heading = f"Tracking, {k} reports"
     apart(heading, "gamma", audit.tracking, advantage=True)
     apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
@@ -516,38 +490,39 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
         audit.recognised,
         "by the best observer, half against half",
     )
-    found.extend(_attendance(audit))
+    numbers.extend(_attendance(audit))
     heading = f"Detecting a change, {k} reports"
     apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
     apart(heading, "gamma, same client", audit.detection_same, advantage=True)
-    found.extend(_simulated(audit))
-    found.extend(_accuracy(audit))
-    return found
+    numbers.extend(_simulated(audit))
+    numbers.extend(_accuracy(audit))
+    return numbers
 
 
-def _crowd_line(audit: Audit, found: InCrowd) -> Line:
-    heading = f"Privacy in a crowd of {found.people:,} people, {audit.rounds:,} rounds"
-    what = f"eps at delta = {found.delta:g}"
-    if found.eps is None:
-        return Line(heading, what, DOES_NOT_APPLY, "", found.why)
-    return Line.of(heading, what, found.eps, "if nobody knows who sent which report")
+def _crowd_line(heading: str, what: str, privacy: InCrowd) -> Line:
+    what = f"{what} {privacy.delta:g}"
+    if privacy.eps is None:
+        return Line(heading, what, DOES_NOT_APPLY, "", privacy.why)
+    return Line.of(heading, what, privacy.eps, "if nobody knows who sent which report")
 
 
 def _attendance(audit: Audit) -> Iterable[Line]:
-    found, crowd = audit.attended, f"{audit.crowd:,}"
+    attended, crowd = audit.attended, f"{audit.crowd:,}"
     heading = f"Attendance, {audit.rounds:,} rounds"
     often = "people who answer every round"
-    yield Line.of(heading, f"recognised among {crowd}, at most", found.alone, f"by attendance alone: {often}")
-    yield Line.of(heading, "advantage", found.advantage, "two places, each half of the time, drawn anew each round")
-    if found.with_reports is not None:
+    yield Line.of(heading, f"recognised among {crowd}, at most", attended.alone, f"by attendance alone: {often}")
+    yield Line.of(
+        heading, "advantage", attended.advantage, "two places, each half of the time, by a coin each round"
+    )
+    if attended.with_reports is not None:
         meaning = "by reports and attendance together"
-        yield Line.of(heading, "recognised, with reports, at most", found.with_reports, meaning)
-    if found.matched is not None:
-        heading = f"Matching {found.matched.people:,} people by attendance, {audit.rounds:,} rounds"
-        limit = f"proved to be at most {upper(found.matched.alone_bound.upper)}"
-        yield Line.measured(heading, "first choice right", found.matched.alone, limit)
-        if found.matched.together is not None:
-            yield Line.measured(heading, "with reports", found.matched.together, "")
+        yield Line.of(heading, "recognised, with reports, at most", attended.with_reports, meaning)
+    if attended.matched is not None:
+        heading = f"Matching {attended.matched.people:,} people by attendance, {audit.rounds:,} rounds"
+        limit = f"proved to be at most {upper(attended.matched.alone_bound.upper)}"
+        yield Line.measured(heading, "first choice right", attended.matched.alone, limit)
+        if attended.matched.together is not None:
+            yield Line.measured(heading, "with reports", attended.matched.together, "")
 
 
 def _simulated(audit: Audit) -> Iterable[Line]:
@@ -577,16 +552,16 @@ def _simulated(audit: Audit) -> Iterable[Line]:
 def _accuracy(audit: Audit) -> Iterable[Line]:
     if audit.accuracy is None:
         return
-    found = audit.accuracy
-    heading = f"Accuracy, {found.people:,} people"
-    surely = f"{100 * (1 - found.beta):g} %, one value"
-    yield Line.at_most(heading, "error radius, one round", found.radius, surely)
-    yield Line.exactly(heading, "standard error, one round", found.standard_error, found.given)
+    accuracy = audit.accuracy
+    heading = f"Accuracy, {accuracy.people:,} people"
+    surely = f"{100 * (1 - accuracy.beta):g} %, one value"
+    yield Line.at_most(heading, "error radius, one round", accuracy.radius, surely)
+    yield Line.exactly(heading, "standard error, one round", accuracy.standard_error, accuracy.given)
     if audit.shift is not None:
         meaning = "people whose value it can feign in one round"
         yield Line.exactly(heading, "one dishonest report", audit.shift, meaning)
     if audit.pools:
-        radius = found.radius / math.sqrt(audit.reports)
+        radius = accuracy.radius / math.sqrt(audit.reports)
         yield Line.at_most(heading, f"error radius, {audit.reports} rounds pooled", radius, "")
 
 
@@ -597,6 +572,7 @@ def _(audit: Audit | TurnsAudit) -> View:
     table = Table(
         ("about", audit.mechanism, "", "is", ""),
         [(line.heading, line.what, line.number, line.certainty, line.meaning) for line in numbers],
+        title="Every number",
         grouped=True,
         narrow=range(4),
         wide=range(5),
@@ -682,39 +658,23 @@ def _eps(amounts: list[tuple[str, Bracket]], delta: float) -> Chart:
     """Bars of eps. One without a bound goes over the edge."""
     finite = [eps.upper for _, eps in amounts if math.isfinite(eps.upper)]
     edge = 1.55 * max(finite, default=1.0) or 1.0
-    looks = [
-        Series(name, colour, mark="square", filled=True)
-        for name, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED))
-    ]
     rows = [
         {
             "place": place,
             "length": min(edge, eps.upper),
             "reach": 0.0 if math.isinf(eps.upper) else eps.upper,
             "told": _told(eps),
-            "colour": _look(eps),
+            "certainty": _certainty(eps),
         }
         for place, (_, eps) in enumerate(amounts)
     ]
-    names = [name for name, _ in amounts]
-    y, x = (
-        named_rows(names),
-        alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks()),
-    )
-    used = [look for place, look in enumerate(looks) if any(row["colour"] == place for row in rows)]
-    drawn = [
-        bars([row for row in rows if row["colour"] == place], y, x, look.colour)
-        for place, look in enumerate(looks)
-        if look in used
-    ]
-    drawing = alt.layer(*drawn, told_beside(rows, y, "reach"), Key([], used).legend)
-    return Chart(
-        name="eps",
-        title=f"eps at delta = {delta:g}: less is more private",
-        caption="How private one report is, and all reports together: over these rounds and for ever.",
-        drawing=drawing.properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
-    )
+    x = alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks())
+    chart = NamedBars([name for name, _ in amounts], x)
+    for certainty, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED)):
+        chart.bars([row for row in rows if row["certainty"] == certainty], certainty, colour)
+    title = f"eps at delta = {delta:g}: less is more private"
+    caption = "How private one report is, and all reports together: over these rounds and for ever."
+    return chart.told(rows, "reach").chart("eps", title, caption)
 
 
 def _told(eps: Bracket) -> str:
@@ -723,11 +683,10 @@ def _told(eps: Bracket) -> str:
     return cell(eps)
 
 
-def _look(eps: Bracket) -> int:
-    """The place of its certainty: exact, an upper bound, or no bound."""
+def _certainty(eps: Bracket) -> str:
     if math.isinf(eps.upper):
-        return 2
-    return 1 if cell(eps).startswith("≤") else 0
+        return "no bound"
+    return "upper bound" if cell(eps).startswith("≤") else "exact"
 
 
 def _rows(line: str, points: Iterable[tuple[float, Bracket]], *, positive: bool = False) -> list[dict[str, Any]]:
@@ -879,145 +838,6 @@ def _roc(audit: Audit) -> Any:
     return _lines(rows, "two people taken for one", "one person recognised", scale=scale)
 
 
-_TINY = 1e-4
-FOLLOWING_CAPTION = (
-    f"An observer without names tries to match {PEOPLE} people seen at one place with the same people seen at "
-    "another. Lines: people who hold the same value. Dashed: people with different values. The dotted line is a "
-    "guess. Shares are sampled, with their 95 % intervals."
-)
-
-
-def rival_words(eps: float) -> str:
-    """What RAPPOR is, and that it is compared at the same privacy."""
-    return (
-        "RAPPOR is a widely known way to collect such answers. Here it has the same everlasting privacy "
-        f"(eps = {at_most(eps)}): all reports that a person ever sends tell as little about the answer. The "
-        "difference is what they tell about who sent them."
-    )
-
-
-def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:
-    """The answer in two sentences, from the attack with the most reports on people with the same value."""
-    sentences = []
-    for name, found in (("this campaign", own), ("RAPPOR", rival)):
-        last = max((point for point in found if not point.different), key=lambda point: point.reports)
-        many = f"{last.reports} report{'s' * (last.reports > 1)} from each of two places"
-        limit = "" if last.bound is None else f"; at most {percent(last.bound.upper, 'up')} is possible, upper"
-        sentences.append(
-            f"With {name}, an attack that has {many} matches {percent(last.matched.sampled)} of {PEOPLE} people "
-            f"who hold the same value (sampled{limit}; a guess: {percent(1 / PEOPLE)})."
-        )
-    return sentences
-
-
-def followed_rows(found: list[Followed]) -> dict[tuple[int, bool], tuple[str, str]]:
-    """What the attack matched (sampled), and what is possible (upper), by reports and whether values differ."""
-    return {
-        (point.reports, point.different): (
-            f"{percent(point.matched.sampled)} ({_range(point)})",
-            "" if point.bound is None else f"≤ {percent(point.bound.upper, 'up')}",
-        )
-        for point in found
-    }
-
-
-def _range(point: Followed) -> str:
-    """The interval of a sampled share. A lower end that is next to nothing is 0."""
-    lower = 0.0 if point.matched.lower < _TINY else point.matched.lower
-    return range_words(lower, point.matched.upper)
-
-
-ACROSS = "reports from each of two places"
-_UP = f"matched among {PEOPLE} (sampled)"
-_APART = Series("people with different values", NEUTRAL, (5, 4))
-_GUESS, _INTERVAL = Series("a guess", NEUTRAL, (2, 3)), Series("95 % interval", NEUTRAL, mark=WHISKER)
-_ASIDE = 0.09
-"""How far lines stand beside each other, so that no interval hides another, in powers of two of the axis."""
-
-
-def following_chart(found: Sequence[Followed]) -> Chart:
-    """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
-    title, caption = CAPTIONS["following"]
-    return Chart(name="following", title=title, caption=caption, drawing=Matches(tuple(found)), detailed=True)
-
-
-class Matches(NamedTuple):
-    """What attacks matched, by the number of reports, both on logarithmic axes."""
-
-    points: tuple[Followed, ...]
-    lowest: float = 0.5 / PEOPLE
-    """Where the axis of shares begins: a share of zero is drawn here."""
-
-    def names(self) -> list[str]:
-        """The names of the mechanisms, in order."""
-        return list(dict.fromkeys(point.name for point in self.points))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Each attack with its place on both axes. Those of one number of reports stand beside each other."""
-        lines = [(name, different) for name in self.names() for different in (False, True)]
-        places = {of: 2 ** (_ASIDE * (i - (len(lines) - 1) / 2)) for i, of in enumerate(lines)}
-        return [
-            {
-                "line": _line_name(point.name, point.different),
-                "x": point.reports * places[point.name, point.different],
-                "reports": point.reports,
-                "y": max(point.matched.sampled, self.lowest),
-                "share": point.matched.sampled,
-                "low": max(point.matched.lower, self.lowest),
-                "high": point.matched.upper,
-                "bound": None if point.bound is None else point.bound.upper,
-            }
-            for point in self.points
-        ]
-
-    def lines(self) -> list[Series]:
-        """How the line of each mechanism looks, for people with the same value and with different ones."""
-        return [
-            Series(
-                _line_name(name, different),
-                COLOURS[i % len(COLOURS)],
-                (5, 4) if different else (1, 0),
-                "square" if different else "circle",
-                40,
-            )
-            for i, name in enumerate(self.names())
-            for different in (False, True)
-        ]
-
-    def legend(self) -> list[Series]:
-        """What every line and mark means."""
-        return [*self.lines()[::2], _APART, _INTERVAL, _GUESS]
-
-    def altair(self) -> Any:
-        """The same as Altair's chart."""
-        key = Key(self.lines(), self.legend()[-3:], shown=[each.name for each in self.legend()])
-        up = alt.Scale(type="log", domain=[self.lowest, 1.0], nice=False)
-        base = points(self.rows()).encode(
-            x=alt.X(
-                "x:Q",
-                title=ACROSS,
-                scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-                axis=alt.Axis(values=sorted({point.reports for point in self.points}), format="d"),
-            ),
-            tooltip=[
-                alt.Tooltip("line:N"),
-                alt.Tooltip("reports:Q", title=ACROSS),
-                alt.Tooltip("share:Q", title="matched (sampled)", format=".3~g"),
-                alt.Tooltip("bound:Q", title="at most (upper)", format=".3~g"),
-            ],
-        )
-        share = alt.Y("y:Q", title=_UP, scale=up, axis=alt.Axis(tickCount=6, format="~g"))
-        reach = key.coloured(base.mark_rule(strokeWidth=1.5, opacity=0.6)).encode(
-            y=alt.Y("low:Q", scale=up), y2="high:Q"
-        )
-        rule = key.rule(_GUESS.name, 1 / PEOPLE)
-        return alt.layer(reach, *key.lines(base.encode(y=share)), rule, key.legend).properties(height=280)
-
-
-def _line_name(name: str, different: bool) -> str:
-    return f"{name}, different values" if different else name
-
-
 @make_charts.register
 def _(audit: TurnsAudit, top: int) -> list[Chart]:
     """Bars of recognition: the bounds for one campaign, and below them the strongest attack on several."""
@@ -1028,29 +848,47 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
         "the person's answer": audit.answer_upper,
     }
     several = {f"{count} campaigns": share for count, share in audit.several_lower.items()}
-    names, guess = [*known, *several], 1 / audit.crowd
+    guess = 1 / audit.crowd
     bounds = [{"place": i, "length": share, "told": f"≤ {upper(share)}"} for i, share in enumerate(known.values())]
     attacks = [
         {"place": i, "length": share, "told": f"≥ {lower(share)}"}
         for i, share in enumerate(several.values(), len(known))
     ]
-    y, scale = named_rows(names), alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
+    scale = alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
     x = alt.X("length:Q", title="picked out", scale=scale, axis=share_axis(values=log_ticks(guess / 2, 1)))
-    one = Series("one campaign: at most (upper)", BLUE, mark="square", filled=True)
-    more = Series("several: the strongest attack found (lower)", AMBER, mark="square", filled=True)
-    guessing = Series("by guessing (exact)", NEUTRAL, (4, 4))
-    drawing = alt.layer(
-        bars(bounds, y, x, BLUE, guess / 2),
-        bars(attacks, y, x, AMBER, guess / 2),
-        points([{"x": guess}]).mark_rule(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x="x:Q"),
-        told_beside([*bounds, *attacks], y, "length"),
-        Key([], [one, more, guessing]).legend,
-    )
+    title = f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows"
     return [
-        Chart(
-            name="turns",
-            title=f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows",
-            drawing=drawing.properties(height=rows_height(len(names))),
-            beside=rows_beside(names),
-        )
+        NamedBars([*known, *several], x)
+        .bars(bounds, "one campaign: at most (upper)", BLUE, guess / 2)
+        .bars(attacks, "several: the strongest attack found (lower)", AMBER, guess / 2)
+        .limits([guess], "by guessing (exact)")
+        .told([*bounds, *attacks], "length")
+        .chart("turns", title)
     ]
+
+
+def audit_page(audit: Audit | TurnsAudit, mechanism: Any, name: str, command: list[str]) -> str:
+    """The page of the audit of a mechanism by that name; `command` makes it again."""
+    charts = list(make_charts(audit, 0))
+    if isinstance(audit, Audit) and audit.linked_apart is not None:
+        with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
+            charts.append(following_chart(followed_beside(name, mechanism)))
+    return result_page(
+        make_view(audit),
+        charts,
+        command,
+        title=f"{name}: can its reports be followed?",
+        formulas=FORMULAS,
+        how=_how(mechanism),
+        source=audit.published,
+        parameters=audit.mechanism,
+    )
+
+
+def _how(mechanism: object) -> str:
+    """What the mechanism's own docstrings say about it and about tracking."""
+    method = getattr(type(mechanism), "_trackings", None) or getattr(type(mechanism), "tracking", None)
+    base = getattr(mechanism, "base", None)
+    about = base if base is not None and not callable(base) else None
+    parts = (inspect.getdoc(type(mechanism)), inspect.getdoc(type(about)) if about else "", inspect.getdoc(method))
+    return " ".join(part.replace("`", "") for part in parts if part)

@@ -1,14 +1,22 @@
-"""A campaign in plain words: its guarantee, its schedule, whom one trusts, and what each observer may learn."""
+"""A campaign in plain words: its guarantee, schedule and accuracy, the trust it needs, and what observers learn."""
 
+import dataclasses
 import math
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from untrackable import strict_json
 from untrackable.brackets import ROUNDINGS, Side, at_most, shortest_decimal
-from untrackable.display.numbers import odds_factor, percent, shown, upper
+from untrackable.display.numbers import number, odds_factor, percent, shown, upper
+from untrackable.display.view import View
+from untrackable.errors import UntrackableError
+from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of, look_law
+from untrackable.planning.goal_fields import LARGEST_PEOPLE
+from untrackable.planning.goals import USABLE_ERROR, Goals, counted
 from untrackable.protocol.campaign import Campaign, CrowdGuarantee
+from untrackable.theory.search import smallest_integer
 from untrackable.theory.turns import AMONG, recognition_upper
 
 
@@ -89,7 +97,7 @@ TRUST_WORDS = (
     "crowd is there: a collector that leaves people out, or invents them, makes it smaller, and your client cannot "
     "see that."
 )
-"""Whom a person trusts who answers such a campaign."""
+"""The trust that an answer to such a campaign needs."""
 
 
 _LARGE = 4.0
@@ -107,19 +115,19 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
 
 
 def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
-    """How often people answer comes first, then what anybody learns, and whom a person need not trust."""
+    """How often people answer, then what anybody learns, and the trust that is not needed."""
     declared, wipes = campaign.guarantee, 0 if campaign.turns is None else campaign.turns.wipes
     often, recognised = attendance_words(campaign)
     if declared.eps == 0:
         private = ["A report has no content. It says nothing but that somebody answered (eps = 0, exact)."]
     else:
-        found = verified.get("eps")
-        exact = "upper" if found is None else f"upper; verified: {at_most(found['upper'])}, {found['certainty']}"
+        bound = verified.get("eps")
+        exact = "upper" if bound is None else f"upper; verified: {at_most(bound['upper'])}, {bound['certainty']}"
         private = [
             "Everything that a person ever sends changes the odds between any two answers by a factor of at most "
             f"{odds_factor(declared.eps)} (eps = {at_most(declared.eps)}, {exact}), for ever and without exception "
-            "(delta = 0). This holds whatever a person answers, however often the answer changes, and whoever sees "
-            "it: nobody has to be trusted.",
+            "(delta = 0). This holds whatever a person answers, however often the answer changes, and for every "
+            "observer: nobody has to be trusted.",
             _guess_words(declared.eps, 0.0),
         ]
     linked = [] if wipes else ["Reports cannot be linked, because a person sends only one (exact)."]
@@ -156,17 +164,17 @@ def _every_round_words(campaign: Campaign, verified: dict[str, Any]) -> list[str
             "People with different answers are hidden from each other only as far as the odds above say."
         )
     else:
-        found = verified.get("tracking_delta")
+        bound = verified.get("tracking_delta")
         sentences.append(
             "Linking reports is limited: they change the odds between one person and two people with the same "
             f"answer by a factor of at most {odds_factor(declared.gamma)} "
-            f"{_at('gamma', declared.gamma, declared.tracking_delta, found)}."
+            f"{_at('gamma', declared.gamma, declared.tracking_delta, bound)}."
         )
     return sentences + attendance_words(campaign)
 
 
 def wipes_words(wipes: int) -> str:
-    """What it means that stored data is deleted, as browsers do, so that a person's client begins anew."""
+    """What it means that stored data is deleted, as browsers do, so that a person's client starts again."""
     if wipes == 0:
         return (
             "This holds as long as the client's stored data is not deleted. A client that forgets may answer "
@@ -266,8 +274,8 @@ def _at(name: str, exponent: float, delta: float, verified: dict[str, Any] | Non
         return f"({name} = {at_most(exponent)}, upper)"
     certainty, declared = "upper", at_most(delta, 4)
     if verified is not None and verified["certainty"] == "exact":
-        found = f"{verified['upper']:.4g}"
-        certainty = "exact" if found == declared else f"upper; verified: {found}, exact"
+        bound = f"{verified['upper']:.4g}"
+        certainty = "exact" if bound == declared else f"upper; verified: {bound}, exact"
     return f"({name} = {at_most(exponent)}), except with probability {declared} ({certainty})"
 
 
@@ -361,4 +369,150 @@ def _observer(who: str, eps: float, delta: float) -> Observer:
         at_most(delta, 4) if delta else "0",
         odds_factor(eps),
         share(guess_bound(eps, delta), "up"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignAccuracy:
+    """The error of one round (upper, or predicted for discovered strings), and how many people a usable one takes.
+
+    The error is of answers that at most the `share` of people give, all of them at once, except with probability
+    `beta`. If only a mean can be told (`of_mean`), it is a share of the range of numbers.
+    """
+
+    people: int
+    reports: float
+    """The number of reports of a round, on average."""
+    error_upper: float
+    standard_error: float
+    """Of an answer of that share, by noise and by who answers: `certainty` says how well it is known."""
+    certainty: str
+    share: float
+    beta: float
+    people_needed: int | None
+    of_mean: bool = False
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the error is the share from which on strings are found."""
+        return self.certainty == "predicted"
+
+    @property
+    def usable(self) -> bool:
+        """Whether a figure of one round says anything."""
+        return self.error_upper <= USABLE_ERROR
+
+
+def campaign_accuracy(campaign: Campaign, people: int) -> CampaignAccuracy:
+    """The accuracy of one round, or of one look, if this number of people take part.
+
+    If every round is answered, it is the last.
+    """
+    means = not campaign.mechanism.tells_shares
+    goals = Goals(
+        people=people,
+        encoding=campaign.answers,
+        rounds=1,
+        eps=1.0,
+        error=USABLE_ERROR,
+        want="mean" if means else "frequencies",
+    )
+    if campaign.looks == 1:
+        law = law_of(campaign.mechanism, goals, round=campaign.rounds or 1)
+    else:
+        law = look_law(campaign.mechanism, campaign.encoding, goals)
+    error = _error(campaign, law, goals, people)
+    average = float(people * campaign.chance)
+    return CampaignAccuracy(
+        people,
+        average,
+        error,
+        law.standard_error(max(1.0, average), max(1, people)),
+        law.certainty,
+        law.share,
+        goals.beta,
+        _people_needed(campaign, law, goals),
+        of_mean=means,
+    )
+
+
+def _error(campaign: Campaign, law: ErrorLaw, goals: Goals, people: int) -> float:
+    few = fewest_reports(people, campaign.chance)
+    return law.radius(few, goals.beta / law.statistics) if few else math.inf
+
+
+def _people_needed(campaign: Campaign, law: ErrorLaw, goals: Goals) -> int | None:
+    def excess(people: int) -> float:
+        return math.log(_error(campaign, law, goals, people) / USABLE_ERROR)
+
+    try:
+        return smallest_integer(excess, math.ceil(1000 / campaign.chance), low=1, high=LARGEST_PEOPLE)
+    except (ValueError, UntrackableError):  # No number of people is enough.
+        return None
+
+
+def spread_words(accuracy: CampaignAccuracy) -> str:
+    """The standard error in a sentence; nothing for strings."""
+    if accuracy.predicted:
+        return ""
+    of = "the mean" if accuracy.of_mean else f"an answer that {100 * accuracy.share:g} % give"
+    return (
+        f"the standard error of a round is {accuracy.standard_error:.2g} for {of} ({accuracy.certainty}; by noise "
+        f"and sample, with about {accuracy.reports:,.0f} reports)"
+    )
+
+
+def accuracy_words(accuracy: CampaignAccuracy) -> str:
+    """The error in a sentence."""
+    people = f"with {accuracy.people:,} {'people' if accuracy.people > 1 else 'person'}"
+    error = "cannot be told" if accuracy.error_upper > 1 else f"are off by at most ±{upper(accuracy.error_upper)}"
+    if accuracy.predicted:
+        told = f"{people}, strings of a share above {number(accuracy.error_upper)} are found in a round (predicted)"
+    elif accuracy.of_mean:
+        told = (
+            f"{people}, the mean of a round is off by at most ±{upper(accuracy.error_upper)} of the range of "
+            f"numbers (upper; except with probability {accuracy.beta:g})"
+        )
+    else:
+        told = (
+            f"{people}, shares of a round {error} (upper; for answers that at most {100 * accuracy.share:g} % "
+            f"give, all at once, except with probability {accuracy.beta:g})"
+        )
+    if accuracy.usable:
+        return told
+    needed = "no number of people is enough" if accuracy.people_needed is None else counted(accuracy.people_needed)
+    more = needed if accuracy.people_needed is None else f"±{USABLE_ERROR:g} takes {needed} people"
+    return f"NOT USABLE for one round: {told}; {more}, or several rounds pooled"
+
+
+def campaign_view(
+    campaign: Campaign,
+    verified: dict[str, Any] | None = None,
+    accurate: CampaignAccuracy | None = None,
+    **about: str,
+) -> View:
+    """A campaign, with what its verification (JSON) says and how accurate a round is, if that is known.
+
+    `about` has further lines by their names.
+    """
+    rows = [
+        ("question", campaign.question),
+        ("answers", campaign.encoding.describe()),
+        ("rounds", schedule_words(campaign)),
+        ("mechanism", repr(campaign.mechanism)),
+    ]
+    promised = guarantee_words(campaign, strict_json.write(verified or {}))
+    rows += zip(("declares", *[""] * len(promised)), promised, strict=False)
+    if campaign.gateway is not None:
+        keys = len(campaign.gateway.keys)
+        rows.append(("relay", f"Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway."))
+    if accurate is not None:
+        rows += [("accuracy", accuracy_words(accurate)), ("", spread_words(accurate))]
+    rows += about.items()
+    told = {} if accurate is None else {"accuracy": dataclasses.asdict(accurate)}
+    return View(
+        title=campaign.question,
+        sentences=[f"campaign {campaign.id}", *(f"  {name:<10} {words}" for name, words in rows if words)],
+        listing=True,
+        json=lambda: {"id": campaign.id, "campaign": campaign.to_json(), **told},
     )

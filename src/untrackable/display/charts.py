@@ -4,19 +4,26 @@ Charts are Altair's, and drawn by Vega-Lite: on a page by the browser, in a pict
 are as wide as there is room, and in a picture as a phone can show.
 
 Modules of results take `alt`, Altair, from here: it is loaded when the first chart is drawn, not with their words.
+A `Picture` is what a notebook shows of charts, and what is written as SVG, PDF or PNG.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 import textwrap
+import zlib
 from collections.abc import Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from untrackable import strict_json
+from untrackable import checks, strict_json
 from untrackable.display.numbers import shown_share
-from untrackable.display.view import Chart
+from untrackable.display.view import Chart, charts_of
 from untrackable.extras import extra
+from untrackable.reports.files import whole_file
 
 if TYPE_CHECKING:
     import altair
@@ -82,6 +89,16 @@ class Series(NamedTuple):
         """Its shape in the legend: the mark, or else two dashes of the line."""
         drawn = self.dash[0] / sum(self.dash)
         return self.mark or "".join(f"M{start},0L{start + 1.5 * drawn:.3g},0" for start in (-1.5, 0))
+
+
+def square(name: str, colour: str) -> Series:
+    """The look of bars and bands."""
+    return Series(name, colour, mark="square", filled=True)
+
+
+def dot(name: str, colour: str, size: float = 60) -> Series:
+    """The look of filled points."""
+    return Series(name, colour, mark="circle", size=size, filled=True)
 
 
 def line_series(names: Sequence[str], *, marks: bool = False) -> list[Series]:
@@ -177,6 +194,11 @@ class Key:
         return alt.Scale(domain=list(self._series), range=[getattr(each, look) for each in self._series.values()])
 
 
+def legended(layers: Sequence[Any], series: Sequence[Series], height: int) -> Any:
+    """Layers with a legend for their looks."""
+    return alt.layer(*layers, Key([], series).legend).properties(height=height)
+
+
 def points(rows: Sequence[Row]) -> Any:
     """A chart of these rows, without marks yet."""
     return alt.Chart(alt.InlineData(values=list(rows)))
@@ -219,29 +241,6 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low <= tick <= high]
 
 
-def named_rows(names: Sequence[str]) -> alt.Y:
-    """A row for each name, by the field `place`. The first is at the top."""
-    shown = strict_json.write([axis_label(name, _LONGEST) for name in names])
-    return alt.Y(
-        "place:O",
-        title=None,
-        scale=alt.Scale(domain=list(range(max(FEWEST_ROWS, len(names))))),
-        axis=alt.Axis(
-            labelExpr=f"({shown})[datum.value] || ''", labelLimit=0, labelPadding=6, ticks=False, domain=False
-        ),
-    )
-
-
-def rows_height(count: int) -> int:
-    """Pixels of a drawing with this many rows."""
-    return _ROW * max(FEWEST_ROWS, count)
-
-
-def rows_beside(names: Sequence[str]) -> int:
-    """Pixels that the names of rows take."""
-    return round(_LETTER * min(_LONGEST, max(map(len, names), default=0))) + 24
-
-
 def axis_label(name: str, longest: int) -> str:
     """A name that a chart can show: nothing unprintable, not too long."""
     plain = "".join(mark if mark.isprintable() else "�" for mark in name)
@@ -265,17 +264,77 @@ def length_axis(title: str, lengths: Sequence[float]) -> tuple[alt.X, float, flo
     return alt.X("length:Q", title=title, axis=axis, scale=scale), start, edge
 
 
-def bars(rows: Sequence[Row], y: alt.Y, x: alt.X, colour: str, start: float = 0.0) -> Any:
-    """A bar for each row, from `start` to its field `length`."""
-    chart = points([{**row, "start": start} for row in rows])
-    look: dict[str, Any] = {"fill": colour, "fillOpacity": 0.5, "stroke": colour, "strokeWidth": 1.5, "opacity": 1}
-    return chart.mark_bar(**look, height={"band": 0.7}).encode(y=y, x=x, x2="start:Q")
+def rows_beside(names: Sequence[str]) -> int:
+    """The pixels that names beside rows take."""
+    return round(_LETTER * min(_LONGEST, max(map(len, names), default=0))) + 24
 
 
-def told_beside(rows: Sequence[Row], y: alt.Y, at: str) -> Any:
-    """The words in the field `told`, right of the field `at`."""
-    text = points(rows).mark_text(align="left", dx=7, fontSize=11)
-    return text.encode(y=y, x=alt.X(f"{at}:Q"), text="told:N")
+class NamedBars:
+    """A chart with a row for each name, the first at the top. Every kind of mark says in the legend what it means.
+
+    Rows of data have the number of their `place`. The axis across is that of their field `length`.
+    """
+
+    def __init__(self, names: Sequence[str], x: alt.X) -> None:
+        self._names, self._x = names, x
+        shown = strict_json.write([axis_label(name, _LONGEST) for name in names])
+        self._count = max(FEWEST_ROWS, len(names))
+        axis = alt.Axis(
+            labelExpr=f"({shown})[datum.value] || ''", labelLimit=0, labelPadding=6, ticks=False, domain=False
+        )
+        self._y = alt.Y("place:O", title=None, scale=alt.Scale(domain=list(range(self._count))), axis=axis)
+        self._layers: list[Any] = []
+        self._series: list[Series] = []
+
+    def _add(self, rows: Sequence[Row], drawing: Any, look: Series) -> NamedBars:
+        if rows:
+            self._layers.append(drawing)
+            self._series += [look] if look.name else []
+        return self
+
+    def bars(self, rows: Sequence[Row], means: str, colour: str, start: float = 0.0) -> NamedBars:
+        """A bar for each row, from `start` to its field `length`."""
+        look: dict[str, Any] = {"fill": colour, "fillOpacity": 0.5, "stroke": colour, "opacity": 1}
+        chart = points([{**row, "start": start} for row in rows]).mark_bar(
+            **look, strokeWidth=1.5, height={"band": 0.7}
+        )
+        return self._add(rows, chart.encode(y=self._y, x=self._x, x2="start:Q"), square(means, colour))
+
+    def dots(self, rows: Sequence[Row], field: str, means: str) -> NamedBars:
+        """A dot for each row at this field."""
+        chart = points(rows).mark_point(color=INK, filled=True, opacity=1, size=45)
+        return self._add(rows, chart.encode(y=self._y, x=f"{field}:Q"), dot(means, INK))
+
+    def ticks(self, rows: Sequence[Row], field: str, means: str, colour: str) -> NamedBars:
+        """A short line across each row at this field."""
+        chart = points(rows).mark_tick(color=colour, thickness=2.5, bandSize=20)
+        return self._add(rows, chart.encode(y=self._y, x=f"{field}:Q"), Series(means, colour, mark=WHISKER))
+
+    def limits(self, at: Sequence[float], means: str, colour: str = NEUTRAL) -> NamedBars:
+        """Dashed lines through all rows."""
+        look = Series(means, colour, (4, 4))
+        chart = points([{"x": each} for each in at]).mark_rule(color=colour, strokeDash=[4, 4], strokeWidth=1.5)
+        return self._add([{}] * len(at), chart.encode(x="x:Q"), look)
+
+    def intervals(self, rows: Sequence[Row], means: str) -> NamedBars:
+        """A line for each row, from its field `lower` to its field `upper`."""
+        chart = points(rows).mark_rule(color=INK, strokeWidth=1.5).encode(y=self._y, x="lower:Q", x2="upper:Q")
+        return self._add(rows, chart, Series(means, INK, mark=LYING_WHISKER))
+
+    def told(self, rows: Sequence[Row], at: str) -> NamedBars:
+        """The words in the field `told`, right of the field `at`."""
+        text = points(rows).mark_text(align="left", dx=7, fontSize=11)
+        self._layers.append(text.encode(y=self._y, x=alt.X(f"{at}:Q"), text="told:N"))
+        return self
+
+    def drawing(self) -> Any:
+        """All of it, as Altair's chart."""
+        return legended(self._layers, self._series, _ROW * self._count)
+
+    def chart(self, name: str, title: str, caption: str = "") -> Chart:
+        """All of it."""
+        beside = rows_beside(self._names)
+        return Chart(name=name, title=title, caption=caption, drawing=self.drawing(), beside=beside)
 
 
 class Bar(NamedTuple):
@@ -330,26 +389,17 @@ class ShareBars(NamedTuple):
         ]
         high = max((bar.upper for bar in self.bars), default=1.0) or 1.0
         room = 1.2 if all(bar.share is not None for bar in self.bars) else 1.4
-        across: dict[str, Any] = {"title": self.axis, "axis": share_axis(), "scale": span(0.0, room * high)}
-        x, y = alt.X("length:Q", **across), named_rows([bar.name for bar in self.bars])
-        looks = {
-            True: Series(words.certain, BLUE, mark="square", filled=True),
-            False: Series(words.uncertain, NEUTRAL, mark="square", filled=True),
-        }
-        layers = [
-            bars(drawn, y, x, look.colour)
-            for certain, look in looks.items()
-            if (drawn := [row for row in rows if row["certain"] == certain and row["length"] is not None])
-        ]
-        reach = points(rows).mark_rule(color=INK, strokeWidth=1.5)
-        layers.append(reach.encode(y=y, x=alt.X("lower:Q", **across), x2="upper:Q"))
-        seen = points([row for row in rows if row["length"] is not None])
-        layers.append(seen.mark_point(color=INK, filled=True, opacity=1, size=28).encode(y=y, x="length:Q"))
-        layers.append(told_beside(rows, y, "upper"))
-        used = [look for certain, look in looks.items() if any(bar.certain == certain for bar in self.bars)]
-        if self.bars:
-            used.append(Series(words.interval, INK, mark=LYING_WHISKER))
-        return alt.layer(*layers, Key([], used).legend).properties(height=rows_height(len(rows)))
+        x = alt.X("length:Q", title=self.axis, axis=share_axis(), scale=span(0.0, room * high))
+        seen = [row for row in rows if row["length"] is not None]
+        return (
+            NamedBars([bar.name for bar in self.bars], x)
+            .bars([row for row in seen if row["certain"]], words.certain, BLUE)
+            .bars([row for row in seen if not row["certain"]], words.uncertain, NEUTRAL)
+            .intervals(rows, words.interval)
+            .dots(seen, "length", "")
+            .told(rows, "upper")
+            .drawing()
+        )
 
 
 def _altair(drawing: Any) -> Any:
@@ -387,3 +437,96 @@ def pictured(charts: Sequence[Chart]) -> Any:
         .configure_legend(**letters)
         .configure_view(stroke=None)
     )
+
+
+@cache
+def converter() -> Any:
+    """What draws a chart, loaded for the first picture."""
+    with extra("plots"):
+        import vl_convert
+    return vl_convert
+
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of the pictures that can be written."""
+_PIXELS = 2
+"""How many pixels of a PNG are one of the drawing, in each direction."""
+
+
+class Picture:
+    """A picture and the words for those who cannot see it. `chart` is Altair's, for changes of one's own."""
+
+    __slots__ = ("chart", "words")
+
+    def __init__(self, chart: Any, words: str) -> None:
+        self.chart, self.words = chart, words
+
+    @classmethod
+    def of(cls, charts: Sequence[Chart]) -> Picture:
+        """Charts below each other. Their titles are the words."""
+        drawn = [chart for chart in charts if not chart.detailed]
+        return cls(pictured(drawn), "; ".join(chart.title for chart in drawn))
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.words}>"
+
+    def _repr_svg_(self) -> str:
+        """The picture in a notebook."""
+        svg: str = converter().vegalite_to_svg(self.chart.to_dict())
+        start, inside = svg.split(">", 1)
+        return f'{start} role="img"><title>{escape(self.words)}</title>{inside}'
+
+    def content(self, ending: str) -> bytes:
+        """The file with this ending, one of .png, .svg and .pdf.
+
+        The same numbers give the same bytes, but for the order of the parts of a PDF.
+        """
+        checks.choice("ending", ending, PICTURES)
+        svg = self._repr_svg_()
+        if ending == ".svg":
+            return svg.encode()
+        if ending == ".pdf":
+            return bytes(converter().svg_to_pdf(svg))
+        return _with_words(converter().svg_to_png(svg, scale=_PIXELS), self.words)
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the picture, whole or not at all. A file that exists is replaced only with `force`."""
+        path = picture_path(path, force=force)
+        content = self.content(path.suffix.lower())
+        with whole_file(path) as file:
+            file.write(content)
+        return path
+
+
+def _with_words(png: bytes, words: str) -> bytes:
+    """A PNG that says what it shows in an international text chunk. Its pixels are packed well, not fast."""
+    signature, at, chunks = png[:8], 8, list[tuple[bytes, bytes]]()
+    while at < len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + length]))
+        at += 12 + length
+    pixels = zlib.decompress(b"".join(content for kind, content in chunks if kind == b"IDAT"))
+    before = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
+    text = b"Description\0\0\0\0\0" + words.encode()
+    written = [*before, (b"iTXt", text), (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
+    return signature + b"".join(
+        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in written
+    )
+
+
+def picture_of(result: object, top: int) -> Picture:
+    """The picture of a result. If it has a bar for each value or string, there are at most `top` of them."""
+    return Picture.of(charts_of(result, top))
+
+
+def picture_path(path: str | Path, *, force: bool = False) -> Path:
+    """A path that a picture can be written to, or an error that says why it cannot."""
+    path = Path(path)
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(f"the name of a picture must end in one of {', '.join(PICTURES)}, got {path.name!r}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists already; choose another name, or give force=True to replace it")
+    return path

@@ -1,7 +1,7 @@
 """A comparison of mechanisms: what it shows in words, a row for each, and accuracy against tracking as a chart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from untrackable.auditing.comparison import (
@@ -12,10 +12,12 @@ from untrackable.auditing.comparison import (
     ComparedMechanism,
     Comparison,
 )
-from untrackable.display.audit import crowd_cell
+from untrackable.brackets import Bracket
+from untrackable.display.audit import FORMULAS, crowd_cell
 from untrackable.display.campaign import share
 from untrackable.display.charts import COLOURS, Key, Series, alt, few_ticks, points
 from untrackable.display.numbers import as_dict, cell, number, said, upper
+from untrackable.display.page import result_page
 from untrackable.display.view import (
     Chart,
     Columns,
@@ -114,41 +116,35 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+_BRACKETS: dict[str, tuple[str, Callable[[ComparedMechanism], Bracket | None]]] = {
+    "recognised": ("recognised among {crowd:,}", lambda row: row.recognised),
+    "recognised_with_attendance": ("with attendance", lambda row: row.attended),
+    "tracking_advantage": ("tracking advantage", lambda row: row.tracking.advantage),
+    "tracking_gamma": ("gamma({delta:g})", lambda row: row.tracking.gamma),
+    "tracking_worst_gamma": ("worst gamma", lambda row: row.tracking.pure),
+    "change_noticed": ("change noticed", lambda row: row.noticed),
+    "eps": ("eps({delta:g})", lambda row: row.privacy.gamma),
+    "eps_in_crowd": ("eps in the crowd({delta:g})", lambda row: row.in_crowd.eps),
+    "eps_changing_values": ("eps, changing values", lambda row: row.privacy_any),
+    "eps_one_report": ("eps of one report", lambda row: row.one_report),
+}
+"""The brackets of a row by the names of their columns in files, each with its heading in the table."""
+
+
 def columns(comparison: Comparison) -> tuple[str, ...]:
     """Headings of the table."""
-    return (
-        "mechanism",
-        f"recognised among {comparison.crowd:,}",
-        "with attendance",
-        "tracking advantage",
-        f"gamma({comparison.delta:g})",
-        "worst gamma",
-        "change noticed",
-        f"eps({comparison.delta:g})",
-        f"eps in the crowd({comparison.delta:g})",
-        "eps, changing values",
-        "eps of one report",
-        "error, one round",
-        f"error, {comparison.reports} rounds",
-        "radius, one round",
-        "one dishonest report",
-    )
+    about = {"crowd": comparison.crowd, "delta": comparison.delta}
+    brackets = [heading.format(**about) for heading, _ in _BRACKETS.values()]
+    errors = ("error, one round", f"error, {comparison.reports} rounds", "radius, one round")
+    return "mechanism", *brackets, *errors, "one dishonest report"
 
 
 def cells(row: ComparedMechanism) -> tuple[str, ...]:
     """One row of the table."""
+    brackets = [of(row) for _, of in _BRACKETS.values()]
     return (
         row.name + ("" if row.lasts else " *"),
-        cell(row.recognised),
-        cell(row.attended),
-        cell(row.tracking.advantage),
-        cell(row.tracking.gamma),
-        cell(row.tracking.pure),
-        cell(row.noticed),
-        cell(row.privacy.gamma),
-        crowd_cell(row.in_crowd),
-        cell(row.privacy_any),
-        cell(row.one_report),
+        *(crowd_cell(row.in_crowd) if each is None else cell(each) for each in brackets),
         number(row.standard_error),
         number(row.all_rounds),
         f"≤ {upper(row.radius)}",
@@ -166,6 +162,7 @@ def _(comparison: Comparison) -> View:
         "Error: the standard error for a value that nobody holds (RAPPOR: for equally frequent values; one turn: "
         f"for a share of {100 * comparison.share:g} %, the sample included). "
         "* Private for these rounds only",
+        title="All mechanisms",
         narrow=(0, 1, 3, 8, 12),
         wide=(0, 1, 2, 3, 4, 6, 7, 8, 9, 11, 12),
         wide_from=130,
@@ -181,18 +178,13 @@ def _(comparison: Comparison) -> View:
 
 
 def _data(rows: Sequence[ComparedMechanism]) -> Columns:
+    brackets: Columns = {}
+    for name, (_, of) in _BRACKETS.items():
+        brackets = {**brackets, **ends(name, rows, of)}
     return {
         "mechanism": texts(row.name for row in rows),
         "private_for_ever": truths(row.lasts for row in rows),
-        **ends("recognised", rows, lambda row: row.recognised),
-        **ends("recognised_with_attendance", rows, lambda row: row.attended),
-        **ends("tracking_advantage", rows, lambda row: row.tracking.advantage),
-        **ends("tracking_gamma", rows, lambda row: row.tracking.gamma),
-        **ends("change_noticed", rows, lambda row: row.noticed),
-        **ends("eps", rows, lambda row: row.privacy.gamma),
-        **ends("eps_in_crowd", rows, lambda row: row.in_crowd.eps),
-        **ends("eps_changing_values", rows, lambda row: row.privacy_any),
-        **ends("eps_one_report", rows, lambda row: row.one_report),
+        **brackets,
         "error_one_round_exact": floats(row.standard_error for row in rows),
         "error_all_rounds_exact": floats(row.all_rounds for row in rows),
         "radius_one_round_upper": floats(row.radius for row in rows),
@@ -231,7 +223,7 @@ class Box(NamedTuple):
 
 
 class Label(NamedTuple):
-    """Names beside a mark: which, of which mark, and where from there in pixels."""
+    """Names beside the mark of a row, and their place: how they are aligned, and pixels from the mark."""
 
     names: str
     row: dict[str, Any]
@@ -365,3 +357,15 @@ def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             labels.append({**row, "last": row["error"]})
     return labels
+
+
+def comparison_page(comparison: Comparison, command: list[str]) -> str:
+    """The page of a comparison; `command` makes it again."""
+    return result_page(
+        make_view(comparison),
+        make_charts(comparison, 0),
+        command,
+        title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
+        formulas=FORMULAS,
+        parameters="\n".join(row.mechanism for row in comparison.rows),
+    )

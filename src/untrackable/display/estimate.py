@@ -27,12 +27,14 @@ from untrackable.display.charts import (
     NEUTRAL,
     Bar,
     BarWords,
-    Key,
     Series,
     alt,
+    dot,
+    legended,
     points,
     share_axis,
     share_bars,
+    square,
 )
 from untrackable.display.numbers import (
     CANNOT_TELL,
@@ -76,25 +78,25 @@ class NumberRow(NamedTuple):
 
 def number_rows(summary: NumberSummary) -> list[NumberRow]:
     """Mean, median and other quantiles. A number that the reports do not tell has no value."""
-    found = [] if summary.mean is None else [_row("mean", summary.mean, summary.unit)]
-    return found + [_row(quantile_name(each.q), each, summary.unit) for each in summary.quantiles]
+    rows = [] if summary.mean is None else [_row("mean", summary.mean, summary.unit)]
+    return rows + [_row(quantile_name(each.q), each, summary.unit) for each in summary.quantiles]
 
 
 def number_notes(summary: NumberSummary) -> list[str]:
     """How certain the numbers are, and why some are not given."""
-    found = []
+    remarks = []
     if summary.mean is not None or summary.quantiles:
-        found.append(
+        remarks.append(
             f"mean and quantiles: each holds alone, except with probability {summary.beta:.3g} (upper), for every "
             "population and wherever numbers are within their buckets"
         )
     if any(each.tells and each.gaps for each in summary.quantiles):
-        found.append(
+        remarks.append(
             f"{_GAPS}: it is not certain that somebody holds each of the numbers in that interval; a quantile is "
             "only named if somebody certainly holds it, with the same probability"
         )
-    found += [f"numbers {side} the range count as its nearest number" for side in summary.clamped]
-    return found + [f"not given: {reason}" for reason in summary.refusals]
+    remarks += [f"numbers {side} the range count as its nearest number" for side in summary.clamped]
+    return remarks + [f"not given: {reason}" for reason in summary.refusals]
 
 
 def quantile_name(q: float) -> str:
@@ -125,28 +127,30 @@ def quantity_in(number: float, unit: str, shown: str, side: Side = "nearest") ->
         return CANNOT_TELL
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
-    found = rounded(float(converted(Fraction(number), unit, shown)), _NUMBER_DIGITS, side)
-    return format(Decimal(repr(found)).normalize(), ",f")
+    shortened = rounded(float(converted(Fraction(number), unit, shown)), _NUMBER_DIGITS, side)
+    return format(Decimal(repr(shortened)).normalize(), ",f")
 
 
-def _row(name: str, found: Functional | Quantile, unit: str) -> NumberRow:
-    if not found.tells:
+def _row(name: str, estimate: Functional | Quantile, unit: str) -> NumberRow:
+    if not estimate.tells:
         return NumberRow(name, _UNKNOWN, "")
-    low, high = found.lower, found.upper
+    low, high = estimate.lower, estimate.upper
     if math.isinf(low) or math.isinf(high):
         between = _open_ended(low, high, unit)
     else:
         between = f"between {quantity(low, unit, 'down')} and {quantity(high, unit, 'up')}" if low < high else ""
-    gaps = f", {_GAPS}" if isinstance(found, Quantile) and found.gaps else ""
-    return NumberRow(name, _value(found, unit), f"{between}{gaps}" if between else f"exactly {quantity(low, unit)}")
+    gaps = f", {_GAPS}" if isinstance(estimate, Quantile) and estimate.gaps else ""
+    return NumberRow(
+        name, _value(estimate, unit), f"{between}{gaps}" if between else f"exactly {quantity(low, unit)}"
+    )
 
 
-def _value(found: Functional | Quantile, unit: str) -> str:
-    if math.isnan(found.value):
+def _value(estimate: Functional | Quantile, unit: str) -> str:
+    if math.isnan(estimate.value):
         return "no single number"
-    if math.isinf(found.value):
+    if math.isinf(estimate.value):
         return "out of range"
-    return quantity(found.value, unit)
+    return quantity(estimate.value, unit)
 
 
 def _open_ended(low: float, high: float, unit: str) -> str:
@@ -226,15 +230,15 @@ def people_words(people: ActivePeople) -> str:
 def active_notes(people: ActivePeople, rounds: int, *, shares: bool = True) -> list[str]:
     """How many people were active in a round, or in each of several, and what `shares` are of; with turns only."""
     if rounds == 1:
-        found = f"about {people_words(people)} were active in this round; {COUNTED}"
+        active = f"about {people_words(people)} were active in this round; {COUNTED}"
         of = "those who answered are a random sample of them: shares, errors and intervals are of them"
     else:
-        found = f"on average about {people_words(people)} were active in each of these rounds; {COUNTED}"
+        active = f"on average about {people_words(people)} were active in each of these rounds; {COUNTED}"
         of = (
             "nobody answered twice: those who answered are a random sample, and each report weighs the same, so "
             "people count as often as they were active"
         )
-    return [found, *[of] * shares]
+    return [active, *[of] * shares]
 
 
 def days_shares(answer: Answer, beta: float) -> list[DaysShare]:
@@ -367,21 +371,21 @@ def notes(
         _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
         f"noise (false discovery rate; p-values: {best.tail})",
     }
-    found = [words for title, words in told.items() if title in columns and not answer.only_counts]
+    remarks = [words for title, words in told.items() if title in columns and not answer.only_counts]
     rows = _ranked(answer, best, top, fdr)
-    found += [NOT_TOLD] * any(row.frequency is None for row in rows)
-    found += order_notes(
+    remarks += [NOT_TOLD] * any(row.frequency is None for row in rows)
+    remarks += order_notes(
         [(row.lower, row.upper) for row in rows], others=bool(rows) and not best.certainly_top(rows)
     )
     if numbers is not None:
-        found += number_notes(numbers)
+        remarks += number_notes(numbers)
     if best.turns is not None:
         rounds = len(answer.rounds) if answer.pooled is not None else 1
-        found += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
+        remarks += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
     if answer.pooling:
-        found.append(f"rounds: {answer.pooling}")
+        remarks.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
-    return found + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
+    return remarks + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
 
 
 def as_dict(
@@ -393,21 +397,18 @@ def as_dict(
     quantiles: Sequence[float] = MEDIAN_AND_95,
 ) -> dict[str, Any]:
     """The most frequent values of all rounds together and of each round, for JSON."""
-    each = {
-        "rounds": [
-            {"round": number, **_estimate(answer, estimate, top, fdr, consistent, quantiles)}
-            for number, estimate in answer.rounds.items()
-        ]
-    }
-    pooled = None if answer.pooled is None else _estimate(answer, answer.pooled, top, fdr, consistent, quantiles)
+
+    def told(estimate: Estimate) -> dict[str, Any]:
+        return _estimate(answer, estimate, top, fdr, consistent, quantiles)
+
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
         "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
         "reports": answer.reports,
-        "pooled": pooled,
+        "pooled": None if answer.pooled is None else told(answer.pooled),
         "pooling": answer.pooling,
-        **each,
+        "rounds": [{"round": number, **told(estimate)} for number, estimate in answer.rounds.items()],
     }
 
 
@@ -432,17 +433,10 @@ def _estimate(
         **({} if numbers is None else {"numbers": numbers.to_json()}),
         "top": [
             {
+                **row._asdict(),
                 "value": answer.label(row.value),
-                "frequency": row.frequency,
                 "tells": row.frequency is not None,
-                "unclamped": row.unclamped,
                 **({"consistent": nearest[row.value]} if consistent else {}),
-                "standard_error": row.standard_error,
-                "lower": row.lower,
-                "upper": row.upper,
-                "p_value": row.p_value,
-                "stands_out": row.stands_out,
-                "passes_fdr": row.passes_fdr,
             }
             for row in rows
         ],
@@ -456,12 +450,12 @@ def _ranked(answer: Answer, estimate: Estimate, top: int, fdr: float) -> list[Ra
 
 def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
     """The consistent frequencies of some values; None if the reports do not tell their shares."""
-    found = estimate.consistent()
+    nearest = estimate.consistent()
     places = {value: i for i, value in enumerate(estimate.values)} if estimate.values is not None else None
     return {
         row.value: None
         if row.frequency is None
-        else float(found[row.value if places is None else places[row.value]])
+        else float(nearest[row.value if places is None else places[row.value]])
         for row in rows
     }
 
@@ -472,27 +466,27 @@ def table(
     """Columns of the values with the largest estimates, as they fit the width; ✓ found: the interval excludes 0."""
     estimate = answer.best
     rows = _ranked(answer, estimate, top, fdr)
-    found = {"value": [answer.label(row.value) for row in rows]}
-    found["frequency"] = [shown_share(row.frequency) for row in rows]
+    shown = {"value": [answer.label(row.value) for row in rows]}
+    shown["frequency"] = [shown_share(row.frequency) for row in rows]
     if consistent:
         nearest = _nearest(estimate, rows)
-        found["consistent"] = [shown_share(nearest[row.value]) for row in rows]
+        shown["consistent"] = [shown_share(nearest[row.value]) for row in rows]
     if any(row.frequency is not None for row in rows):
-        found["± error"] = ["" if row.frequency is None else percent(row.standard_error) for row in rows]
-    found["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
-    if width < _wide(found) + _SHORTEST_BAR + _MARK:
-        found.pop("± error", None)
-    room = min(_LONGEST_BAR, width - _wide(found) - _MARK)
+        shown["± error"] = ["" if row.frequency is None else percent(row.standard_error) for row in rows]
+    shown["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
+    if width < _wide(shown) + _SHORTEST_BAR + _MARK:
+        shown.pop("± error", None)
+    room = min(_LONGEST_BAR, width - _wide(shown) - _MARK)
     if room >= _SHORTEST_BAR:
         scale = max((row.upper for row in rows), default=1.0) or 1.0
-        found[""] = [bar(row, scale, room) for row in rows]
-    found["found"] = ["✓" if row.stands_out else "" for row in rows]
+        shown[""] = [bar(row, scale, room) for row in rows]
+    shown["found"] = ["✓" if row.stands_out else "" for row in rows]
     further = {_BY_RATE: ["✓" if row.passes_fdr else "" for row in rows]}
     if len(answer.rounds) > 2:
         further["over rounds"] = [spark(answer, row.value) for row in rows]
     for title, cells in further.items():
-        found |= {title: cells} if _wide({**found, title: cells}) <= width else {}
-    return found
+        shown |= {title: cells} if _wide({**shown, title: cells}) <= width else {}
+    return shown
 
 
 def _wide(columns: dict[str, list[str]]) -> int:
@@ -623,7 +617,7 @@ def _(estimate: Estimate, top: int) -> list[Chart]:
 
 
 def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str) -> Chart:
-    """The shares of these values as bars; `pooled` says of which rounds they are."""
+    """The shares of these values as bars; `pooled` names their rounds."""
     count = estimate.frequencies.size
     shown = f"{count:,} values"
     if len(rows) < count:
@@ -667,21 +661,17 @@ def _(distribution: Distribution, top: int) -> list[Chart]:
     base = points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
     up: dict[str, Any] = {"title": "share of people", "axis": share_axis(), "scale": alt.Scale(domain=[0, 1])}
     beta = f"except with probability {distribution.beta:.3g} (upper)"
-    key = Key(
-        [],
-        [
-            Series("estimates (sampled)", NEUTRAL, mark="circle", filled=True),
-            Series("the nearest curve that does not fall (sampled)", BLUE),
-            Series(f"band for one number, {beta}", "#7fb0d6", mark="square", filled=True),
-            Series(f"band for all numbers at once, {beta}", "#c5dbec", mark="square", filled=True),
-        ],
-    )
-    drawing = alt.layer(
+    series = [
+        dot("estimates (sampled)", NEUTRAL),
+        Series("the nearest curve that does not fall (sampled)", BLUE),
+        square(f"band for one number, {beta}", "#7fb0d6"),
+        square(f"band for all numbers at once, {beta}", "#c5dbec"),
+    ]
+    layers = [
         base.mark_area(color=BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
         base.mark_area(color=BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
         base.mark_line(color=BLUE, strokeWidth=2).encode(y="curve:Q"),
         base.mark_point(color=NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
-        key.legend,
-    )
+    ]
     title = "The share of people at or below each number"
-    return [Chart(name="distribution", title=title, drawing=drawing.properties(height=300))]
+    return [Chart(name="distribution", title=title, drawing=legended(layers, series, 300))]

@@ -4,31 +4,21 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from untrackable.auditing.attack_bounds import POWER, TRACKING_LIMIT, Advantage, LossBound
-from untrackable.auditing.client_audit import ClientAudit
+from untrackable.auditing.black_box import POWER, TRACKING_LIMIT, Advantage, ClientAudit, LossBound
 from untrackable.auditing.file_audit import FileAudit
 from untrackable.auditing.recordings import MOST_ROUNDS
 from untrackable.brackets import at_least, at_most
 from untrackable.display.charts import (
     BLUE,
-    INK,
     NEUTRAL,
     RED,
-    WHISKER,
     Bar,
     BarWords,
-    Key,
-    Series,
+    NamedBars,
     alt,
-    bars,
     few_ticks,
-    named_rows,
-    points,
-    rows_beside,
-    rows_height,
     share_bars,
     span,
-    told_beside,
 )
 from untrackable.display.numbers import all_of
 from untrackable.display.view import Chart, Columns, Table, View, counts, floats, make_charts, make_view, texts
@@ -56,24 +46,24 @@ class Measure(NamedTuple):
         return f"{self.what}, {'one report' if self.reports == 1 else f'{self.reports} reports'}"
 
 
-def measures(found: ClientAudit) -> list[Measure]:
+def measures(audit: ClientAudit) -> list[Measure]:
     """All numbers, in the order of their table."""
-    count, guess = found.reports, f"a guess: {found.chance:.3f}"
-    eps, one, gamma, tracking = found.eps, found.eps_one, found.gamma, found.tracking
+    count, guess = audit.reports, f"a guess: {audit.chance:.3f}"
+    eps, one, gamma, tracking = audit.eps, audit.eps_one, audit.gamma, audit.tracking
     return [
-        Measure("eps", count, eps.lower, eps.sampled, found.claimed_eps, eps.score),
-        Measure("eps", 1, one.lower, one.sampled, found.claimed_eps_one, one.score),
-        Measure("tracking gamma", count, gamma.lower, gamma.sampled, found.claimed_gamma, gamma.score),
+        Measure("eps", count, eps.lower, eps.sampled, audit.claimed_eps, eps.score),
+        Measure("eps", 1, one.lower, one.sampled, audit.claimed_eps_one, one.score),
+        Measure("tracking gamma", count, gamma.lower, gamma.sampled, audit.claimed_gamma, gamma.score),
         Measure(
             "tracking advantage",
             count,
             tracking.lower,
             tracking.sampled,
-            found.claimed_advantage,
+            audit.claimed_advantage,
             tracking.similarity,
         ),
-        Measure("guessed", count, found.recovered.lower, found.recovered.sampled, None, guess),
-        Measure("guessed", 1, found.recovered_one.lower, found.recovered_one.sampled, None, guess),
+        Measure("guessed", count, audit.recovered.lower, audit.recovered.sampled, None, guess),
+        Measure("guessed", 1, audit.recovered_one.lower, audit.recovered_one.sampled, None, guess),
     ]
 
 
@@ -87,36 +77,36 @@ def cells(measure: Measure) -> tuple[str, ...]:
     return measure.name, at_least(measure.lower, 4), sampled, claim, measure.by
 
 
-def client_title(found: ClientAudit) -> str:
+def client_title(audit: ClientAudit) -> str:
     """What was found, in one line."""
     return (
-        f"eps of {found.reports} reports is at least {at_least(found.eps.lower, 3)}, the tracking advantage at "
-        f"least {at_least(found.tracking.lower, 3)} (lower, {_confidence(found)})"
+        f"eps of {audit.reports} reports is at least {at_least(audit.eps.lower, 3)}, the tracking advantage at "
+        f"least {at_least(audit.tracking.lower, 3)} (lower, {_sure(audit)})"
     )
 
 
-def client_verdict(found: ClientAudit) -> list[str]:
+def client_verdict(audit: ClientAudit) -> list[str]:
     """What the audit found, sentence by sentence. A warning that undermines the rest comes first."""
     return [
-        *_shared_randomness(found),
-        *_privacy(found, found.eps, found.claimed_eps, all_of(found.reports, "reports")),
-        *_privacy(found, found.eps_one, found.claimed_eps_one, "one report"),
-        _noise(found),
-        *_tracking(found),
+        *_shared_randomness(audit),
+        *_privacy(audit, audit.eps, audit.claimed_eps, all_of(audit.reports, "reports")),
+        *_privacy(audit, audit.eps_one, audit.claimed_eps_one, "one report"),
+        _noise(audit),
+        *_tracking(audit),
     ]
 
 
-def client_failed(found: ClientAudit) -> str:
+def client_failed(audit: ClientAudit) -> str:
     """Why the client fails a check, in one line; empty if it passes."""
     told = {
-        "eps": f"eps of {all_of(found.reports, 'reports')} is larger than claimed",
+        "eps": f"eps of {all_of(audit.reports, 'reports')} is larger than claimed",
         "eps_one": "eps of one report is larger than claimed",
         "advantage": "the tracking advantage is larger than claimed",
         "gamma": "gamma is larger than claimed",
         "tracking": f"clients can be followed: the tracking advantage is certainly above {TRACKING_LIMIT:g}",
         "shared_randomness": "clients share randomness",
     }
-    return "; ".join(told[failure] for failure in found.failures)
+    return "; ".join(told[failure] for failure in audit.failures)
 
 
 def missed(tracking: Advantage, who: str) -> str:
@@ -131,33 +121,34 @@ def missed(tracking: Advantage, who: str) -> str:
     )
 
 
-def _confidence(found: ClientAudit) -> str:
-    return f"{100 * found.level:.12g} %"
+def _sure(audit: ClientAudit | FileAudit) -> str:
+    """The confidence of its bounds."""
+    return f"{100 * audit.level:.12g} %"
 
 
-def _shared_randomness(found: ClientAudit) -> Iterable[str]:
-    if found.shares_randomness:
+def _shared_randomness(audit: ClientAudit) -> Iterable[str]:
+    if audit.shares_randomness:
         how = (
             "all clients of a value send the same reports in the same order"
-            if found.identical
+            if audit.identical
             else "clients made one after the other agree more than others do"
         )
         yield f"SHARED RANDOMNESS: {how}. Clients are not independent, so do not rely on the bounds below."
 
 
-def _tracking(found: ClientAudit) -> Iterable[str]:
+def _tracking(audit: ClientAudit) -> Iterable[str]:
     """How well a client is followed from one half of its reports to the other."""
-    where, tracking = f"between the halves of {found.reports} reports", found.tracking
+    where, tracking = f"between the halves of {audit.reports} reports", audit.tracking
     for claim, name, lower, claimed in (
-        ("advantage", "the tracking advantage", tracking.lower, found.claimed_advantage),
-        ("gamma", f"gamma (at delta = {found.claimed_delta:.3g})", found.gamma.lower, found.claimed_gamma),
+        ("advantage", "the tracking advantage", tracking.lower, audit.claimed_advantage),
+        ("gamma", f"gamma (at delta = {audit.claimed_delta:.3g})", audit.gamma.lower, audit.claimed_gamma),
     ):
-        bound = f"{name} {where} is at least {at_least(lower, 3)} (lower, {_confidence(found)})"
-        if claim in found.refuted_by_persistence:
-            bound = f"{name} {where} is above 0, because something persists (p = {found.persistence.p_value:.2g})"
+        bound = f"{name} {where} is at least {at_least(lower, 3)} (lower, {_sure(audit)})"
+        if claim in audit.refuted_by_persistence:
+            bound = f"{name} {where} is above 0, because something persists (p = {audit.persistence.p_value:.2g})"
         if claimed is not None:
-            yield f"{_fate(claim in found.refuted_claims)}: {bound}; the claim is {claimed:.4g}."
-        elif found.trackable and claim == "advantage":
+            yield f"{_fate(claim in audit.refuted_claims)}: {bound}; the claim is {claimed:.4g}."
+        elif audit.trackable and claim == "advantage":
             yield f"CLIENTS CAN BE FOLLOWED: {bound}."
         else:
             yield f"{bound[0].upper()}{bound[1:]}."
@@ -169,8 +160,8 @@ def _fate(refuted: bool) -> str:
     return "CLAIM REFUTED" if refuted else "The claim is not refuted"
 
 
-def _privacy(found: ClientAudit, eps: LossBound, claimed: float | None, reports: str) -> Iterable[str]:
-    bound = f"or {reports}, eps is at least {at_least(eps.lower, 3)} (lower, {_confidence(found)})"
+def _privacy(audit: ClientAudit, eps: LossBound, claimed: float | None, reports: str) -> Iterable[str]:
+    bound = f"or {reports}, eps is at least {at_least(eps.lower, 3)} (lower, {_sure(audit)})"
     if claimed is None:
         yield f"F{bound}."
     else:
@@ -182,16 +173,16 @@ def _privacy(found: ClientAudit, eps: LossBound, claimed: float | None, reports:
         )
 
 
-def _noise(found: ClientAudit) -> str:
-    if found.persists:
+def _noise(audit: ClientAudit) -> str:
+    if audit.persists:
         return "Something persists in a client: its reports are correlated."
-    if not found.averages_out:
+    if not audit.averages_out:
         return "Nothing was found to persist in a client."
-    fate = "NOISE IS NOT PERMANENT" if found.refuted else "Noise is fresh in every report"
+    fate = "NOISE IS NOT PERMANENT" if audit.refuted else "Noise is fresh in every report"
     return (
-        f"{fate}: nothing was found to persist in a client, and {found.reports} reports reveal the value of "
-        f"{found.recovered.sampled:.1%} of the clients (sampled; {found.recovered.lower:.1%} or more), where one "
-        f"report reveals that of {found.recovered_one.sampled:.1%}. Such noise protects a value only while there "
+        f"{fate}: nothing was found to persist in a client, and {audit.reports} reports reveal the value of "
+        f"{audit.recovered.sampled:.1%} of the clients (sampled; {audit.recovered.lower:.1%} or more), where one "
+        f"report reveals that of {audit.recovered_one.sampled:.1%}. Such noise protects a value only while there "
         "are few reports."
     )
 
@@ -199,10 +190,19 @@ def _noise(found: ClientAudit) -> str:
 @make_view.register
 def _(audit: ClientAudit) -> View:
     rows, sentences = measures(audit), client_verdict(audit)
+    made = f"{audit.clients:,} clients of each of {audit.values} values, {audit.reports} reports from each client"
+    tests = {"something stays the same": audit.persistence, "randomness is shared": audit.sharing}
+    signs = [
+        (name, "yes" if test.found else "not found", f"{test.positive} of {test.decided}", f"{test.p_value:.2g}")
+        for name, test in tests.items()
+    ]
     return View(
         title=client_title(audit),
-        sentences=sentences,
-        tables=[Table(CLIENT_COLUMNS, [cells(row) for row in rows])],
+        sentences=[f"{made}.", *sentences],
+        tables=[
+            Table(CLIENT_COLUMNS, [cells(row) for row in rows]),
+            Table(("sign test", "", "positive signs", "p-value"), signs),
+        ],
         data=lambda: _client_data(audit, rows),
         json=lambda: {**audit.as_dict(), "verdict": " ".join(sentences)},
     )
@@ -219,71 +219,71 @@ def _client_data(audit: ClientAudit, rows: list[Measure]) -> Columns:
     }
 
 
-def file_verdict(found: FileAudit) -> list[str]:
+def file_verdict(audit: FileAudit) -> list[str]:
     """What was compared, whether people can be followed, then what else a reader of the result should know."""
-    return [compared(found), _finding(found), _attendance(found), *_remarks(found)]
+    return [compared(audit), _finding(audit), _attendance(audit), *_remarks(audit)]
 
 
-def compared(found: FileAudit) -> str:
+def compared(audit: FileAudit) -> str:
     """Which reports were compared, and how much of the file that is."""
-    if found.windows is None:
+    if audit.windows is None:
         how = "Each person's reports were dealt at random into two halves, and the halves were compared"
     else:
-        first, second = (f"{found.columns.window} {window}" for window in found.windows)
+        first, second = (f"{audit.columns.window} {window}" for window in audit.windows)
         how = f"Reports with {first} were compared with those with {second}"
-    each = f"on average {found.reports / found.people:.3g} for each of {found.people:,} people"
+    each = f"on average {audit.reports / audit.people:.3g} for each of {audit.people:,} people"
     used = (
-        f"Used were {found.reports:,} of {found.rows:,} rows, {each}. There are {found.pseudonyms:,} people in the "
-        f"{'uniform sample that was looked at' if found.sampled else 'file'}"
+        f"Used were {audit.reports:,} of {audit.rows:,} rows, {each}. There are {audit.pseudonyms:,} people in the "
+        f"{'uniform sample that was looked at' if audit.sampled else 'file'}"
     )
-    if found.rounds is not None:
-        count = f"more than {MOST_ROUNDS:,}" if found.rounds > MOST_ROUNDS else f"{found.rounds:,}"
-        used += f", and {count} {'round' if found.rounds == 1 else 'rounds'} (column {found.columns.round})"
-    elsewhere = f" NOT USED: {found.elsewhere:,} rows in other windows." if found.elsewhere else ""
+    if audit.rounds is not None:
+        count = f"more than {MOST_ROUNDS:,}" if audit.rounds > MOST_ROUNDS else f"{audit.rounds:,}"
+        used += f", and {count} {'round' if audit.rounds == 1 else 'rounds'} (column {audit.columns.round})"
+    elsewhere = f" NOT USED: {audit.elsewhere:,} rows in other windows." if audit.elsewhere else ""
     return f"{how}.{elsewhere} {used}."
 
 
-def parts(found: FileAudit) -> str:
+def parts(audit: FileAudit) -> str:
     """What a person's reports were divided into."""
-    return "halves" if found.windows is None else "windows"
+    return "halves" if audit.windows is None else "windows"
 
 
-def file_title(found: FileAudit) -> str:
+def file_title(audit: FileAudit) -> str:
     """What was found, in one line."""
-    best = max(attack.lower for attack in found.attacks.values())
+    best = max(attack.lower for attack in audit.attacks.values())
     if best > 0:
-        sure = f"lower, {100 * found.level:.12g} %"
+        sure = f"lower, {_sure(audit)}"
         return f"people can be followed with an advantage of at least {at_least(best, 3)} ({sure})"
-    if found.tracking.weak:
-        return f"{found.people:,} people are too few to say whether they can be followed"
-    return f"no way to follow {found.people:,} people was found"
+    if audit.tracking.weak:
+        return f"{audit.people:,} people are too few to say whether they can be followed"
+    return f"no way to follow {audit.people:,} people was found"
 
 
-def file_failed(found: FileAudit) -> str:
+def file_failed(audit: FileAudit) -> str:
     """Why the file fails a check, in one line; empty if it passes."""
-    if not found.failures:
+    if not audit.failures:
         return ""
-    limit = "the limit without a claim" if found.claimed_advantage is None else "the claim"
+    limit = "the limit without a claim" if audit.claimed_advantage is None else "the claim"
     return (
-        f"people can be followed by their {' and by their '.join(found.failures)}: the advantage is certainly "
-        f"above {found.limit:g}, {limit}"
+        f"people can be followed by their {' and by their '.join(audit.failures)}: the advantage is certainly "
+        f"above {audit.limit:g}, {limit}"
     )
 
 
-def _finding(found: FileAudit) -> str:
-    tracking = found.tracking
+def _finding(audit: FileAudit) -> str:
+    tracking = audit.tracking
     if tracking.lower > 0:
         return (
             "People in this file can be followed by their reports. An attack that uses "
-            f"{tracking.similarity} tells whether two {parts(found)} are of one person or of two people, with an "
-            f"advantage of at least {at_least(tracking.lower, 3)} (lower, {100 * found.level:.12g} %; "
+            f"{tracking.similarity} tells whether two {parts(audit)} are of one person or of two people, with an "
+            f"advantage of at least {at_least(tracking.lower, 3)} (lower, {_sure(audit)}; "
             f"{tracking.sampled:.3g} sampled). "
             "An advantage of 0 is a guess, and 1 is certainty."
         )
     if tracking.weak:
-        few = f"NOT DECIDED: {found.people:,} people are too few to say whether they can be followed."
+        few = f"NOT DECIDED: {audit.people:,} people are too few to say whether they can be followed."
         return f"{few} {_luck(tracking)}"
-    where = " between these two windows" if found.elsewhere else ""
+    where = " between these two windows" if audit.elsewhere else ""
     return f"No way to follow the people in this file by their reports was found{where}. {_luck(tracking)}"
 
 
@@ -294,18 +294,18 @@ def _luck(tracking: Advantage) -> str:
     )
 
 
-def _attendance(found: FileAudit) -> str:
+def _attendance(audit: FileAudit) -> str:
     """Whether people can be followed by the rounds in which they were seen."""
-    if found.attendance is None:
-        return f"Attendance was not looked at: {found.attendance_missing}."
-    tracking, matched, sure = found.attendance.tracking, found.attendance.matched, f"{100 * found.level:.12g} %"
+    if audit.attendance is None:
+        return f"Attendance was not looked at: {audit.attendance_missing}."
+    tracking, matched, sure = audit.attendance.tracking, audit.attendance.matched, _sure(audit)
     first = (
         f"Of {matched.people:,} people who were held out, {100 * matched.sampled:.3g} % were matched right "
         f"(sampled; {sure} interval {100 * matched.lower:.3g} % to {100 * matched.upper:.3g} %; a guess: "
         f"{100 / matched.people:.2g} %)."
     )
     told = (
-        f"{found.attendance.rounds:,} rounds tell one person from two with an advantage of at least "
+        f"{audit.attendance.rounds:,} rounds tell one person from two with an advantage of at least "
         f"{at_least(tracking.lower, 3)} (lower, {sure}; {tracking.sampled:.3g} sampled)"
     )
     if tracking.lower > 0 and matched.lower > 1 / matched.people:
@@ -316,18 +316,18 @@ def _attendance(found: FileAudit) -> str:
         "it is NOT DECIDED whether people can be followed" if tracking.weak else "no way to follow people was found"
     )
     return (
-        f"By attendance alone, in {found.attendance.rounds:,} rounds, {nothing}. The attack had an advantage of "
+        f"By attendance alone, in {audit.attendance.rounds:,} rounds, {nothing}. The attack had an advantage of "
         f"{tracking.sampled:.3g} (sampled), which may be luck. {missed(tracking, 'people')} {first}"
     )
 
 
-def _remarks(found: FileAudit) -> Iterable[str]:
-    if found.malformed:
-        where = "; ".join(f"{found.unit} {number}: {reason}" for number, reason in found.examples)
-        more = "" if found.malformed <= len(found.examples) else "; …"
-        yield f"{found.malformed:,} of {found.rows:,} rows are malformed and were left out ({where}{more})."
-    if found.columns.passed_over is not None:
-        name = found.columns.passed_over
+def _remarks(audit: FileAudit) -> Iterable[str]:
+    if audit.malformed:
+        where = "; ".join(f"{audit.unit} {number}: {reason}" for number, reason in audit.examples)
+        more = "" if audit.malformed <= len(audit.examples) else "; …"
+        yield f"{audit.malformed:,} of {audit.rows:,} rows are malformed and were left out ({where}{more})."
+    if audit.columns.passed_over is not None:
+        name = audit.columns.passed_over
         yield (
             f"The column {name} was not used, because it does not have exactly two values. To compare two of them, "
             f"name them: --window-column {name} --windows A,B. To compare the first of all values with the last: "
@@ -342,7 +342,7 @@ def _remarks(found: FileAudit) -> Iterable[str]:
 @make_view.register
 def _(audit: FileAudit) -> View:
     sentences = file_verdict(audit)
-    sure = f"{100 * audit.level:.12g} %"
+    sure = _sure(audit)
     attacks = Table(
         ("people are followed by", f"advantage, at least (lower, {sure})", "sampled", "how"),
         [
@@ -362,9 +362,10 @@ def _(audit: FileAudit) -> View:
             for by, whose, share in taken_for_one(audit)
         ],
     )
+    about = f"{audit.path}: {audit.rows:,} rows, {audit.malformed:,} malformed; reports are {audit.format}"
     return View(
         title=file_title(audit),
-        sentences=sentences,
+        sentences=[f"{about}.", *sentences],
         tables=[attacks, pairs],
         data=lambda: _file_data(audit),
         json=lambda: {**audit.as_dict(), "verdict": " ".join(sentences)},
@@ -422,34 +423,23 @@ def _advantages(audit: FileAudit) -> Chart:
         for place, attack in enumerate(attacks)
     ]
     least = min(-0.02, *(attack.sampled - 0.03 for attack in attacks))
-    y, scale = named_rows(names), span(least, 1.3)
-    x = alt.X("length:Q", title="advantage", scale=scale, axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]))
-    limits = [("certainty", 1.0), ("a guess", 0.0)]
-    key = Key(
-        [],
-        [
-            Series(f"at least (lower, {100 * audit.level:.12g} %)", RED, mark="square", filled=True),
-            Series("seen among people who were held out (sampled)", INK, mark="circle", filled=True),
-            Series("0: a guess (exact); 1: certainty", NEUTRAL, (4, 4)),
-        ],
-    )
+    x = alt.X("length:Q", title="advantage", scale=span(least, 1.3), axis=_unit_axis())
     between = "two halves of their reports" if audit.windows is None else "two windows"
-    drawing = alt.layer(
-        *(
-            points([{"x": at}]).mark_rule(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x="x:Q")
-            for _, at in limits
-        ),
-        bars(rows, y, x, RED),
-        points(rows).mark_point(color=INK, filled=True, size=45, opacity=1).encode(y=y, x="seen:Q"),
-        told_beside(rows, y, "reach"),
-        key.legend,
+    return (
+        NamedBars(names, x)
+        .bars(rows, f"at least (lower, {_sure(audit)})", RED)
+        .dots(rows, "seen", "seen among people who were held out (sampled)")
+        .limits([0.0, 1.0], "0: a guess (exact); 1: certainty")
+        .told(rows, "reach")
+        .chart(
+            "advantages",
+            f"How well {audit.people:,} people can be followed between {between}, from a guess to certainty",
+        )
     )
-    return Chart(
-        name="advantages",
-        title=f"How well {audit.people:,} people can be followed between {between}, from a guess to certainty",
-        drawing=drawing.properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
-    )
+
+
+def _unit_axis() -> alt.Axis:
+    return alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1])
 
 
 def _pairs(audit: FileAudit) -> Chart:
@@ -458,7 +448,7 @@ def _pairs(audit: FileAudit) -> Chart:
         f"How often two {parts(audit)} of {audit.people:,} people were taken for those of one person",
         f"{parts(audit)} of one person: long bars mean that people can be followed",
         f"{parts(audit)} of two people",
-        f"share (sampled) and its {100 * audit.level:.12g} % interval",
+        f"share (sampled) and its {_sure(audit)} interval",
     )
     shares = [
         Bar(f"{whose}, by {by}", share.sampled, share.lower, share.upper, whose == "one person")
@@ -480,7 +470,7 @@ def _(audit: ClientAudit, top: int) -> list[Chart]:
         "length:Q",
         title="advantage, or share of values that are guessed",
         scale=span(least, 1.3),
-        axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
+        axis=_unit_axis(),
     )
     guesses = [0.0 if row.what == "tracking advantage" else audit.chance for row in rows[3:]]
     title = _client_title(audit, ("eps", "eps_one", "gamma"), "How large eps and gamma are at least")
@@ -512,28 +502,15 @@ def _client_chart(
         }
         for place, row in enumerate(measured)
     ]
-    names = [row.name for row in measured]
-    y = named_rows(names)
-    seen = points([row for row in rows if row["seen"] is not None])
     claims = [row for row in rows if row["claimed"] is not None]
     without = [{"place": place, "guess": guess} for place, guess in enumerate(guesses)]
-    series = [
-        Series(f"at least (lower, {100 * audit.level:.12g} %)", RED, mark="square", filled=True),
-        Series("seen among clients that were held out (sampled)", INK, mark="circle", filled=True),
-    ]
-    series += [Series("claimed, at most", BLUE, mark=WHISKER)] * bool(claims)
-    series += [Series("without reports (exact)", NEUTRAL, mark=WHISKER)] * bool(without)
-    drawing = alt.layer(
-        bars(rows, y, x, RED),
-        points(without).mark_tick(color=NEUTRAL, thickness=2.5, bandSize=20).encode(y=y, x="guess:Q"),
-        points(claims).mark_tick(color=BLUE, thickness=3, bandSize=20).encode(y=y, x="claimed:Q"),
-        seen.mark_point(color=INK, filled=True, size=45, opacity=1).encode(y=y, x="seen:Q"),
-        told_beside(rows, y, "reach"),
-        Key([], series).legend,
-    )
-    return Chart(
-        name=name,
-        title=title,
-        drawing=drawing.properties(height=rows_height(len(rows))),
-        beside=rows_beside(names),
+    seen = [row for row in rows if row["seen"] is not None]
+    return (
+        NamedBars([row.name for row in measured], x)
+        .bars(rows, f"at least (lower, {_sure(audit)})", RED)
+        .ticks(without, "guess", "without reports (exact)", NEUTRAL)
+        .ticks(claims, "claimed", "claimed, at most", BLUE)
+        .dots(seen, "seen", "seen among clients that were held out (sampled)")
+        .told(rows, "reach")
+        .chart(name, title)
     )

@@ -91,23 +91,23 @@ def known_ends(bracket: Bracket) -> tuple[float | None, float | None]:
     return lower, None if bracket.certainty == "lower" else bracket.upper
 
 
-def as_dict(found: Any) -> Any:
+def as_dict(result: Any) -> Any:
     """Anything an audit holds, as JSON can say it: numbers with their certainty, and fractions as text."""
-    if isinstance(found, Bracket):
-        return {"lower": found.lower, "upper": found.upper, "certainty": found.certainty}
-    if isinstance(found, Matched):
-        return {**dataclasses.asdict(found), "certainty": "sampled"}
-    if isinstance(found, Fraction):
-        return str(found)
-    if dataclasses.is_dataclass(found) and not isinstance(found, type):
-        return {f.name: as_dict(getattr(found, f.name)) for f in dataclasses.fields(found)}
-    if isinstance(found, tuple) and hasattr(found, "_fields"):
-        return {name: as_dict(getattr(found, name)) for name in found._fields}
-    if isinstance(found, Mapping):
-        return {str(key): as_dict(item) for key, item in found.items()}
-    if isinstance(found, (list, tuple)):
-        return [as_dict(item) for item in found]
-    return found
+    if isinstance(result, Bracket):
+        return {"lower": result.lower, "upper": result.upper, "certainty": result.certainty}
+    if isinstance(result, Matched):
+        return {**dataclasses.asdict(result), "certainty": "sampled"}
+    if isinstance(result, Fraction):
+        return str(result)
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return {f.name: as_dict(getattr(result, f.name)) for f in dataclasses.fields(result)}
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return {name: as_dict(getattr(result, name)) for name in result._fields}
+    if isinstance(result, Mapping):
+        return {str(key): as_dict(item) for key, item in result.items()}
+    if isinstance(result, (list, tuple)):
+        return [as_dict(item) for item in result]
+    return result
 
 
 CANNOT_TELL = "cannot tell"
@@ -155,10 +155,10 @@ class _Shown(Protocol):
     def upper(self) -> float: ...
 
 
-def string_notes(found: Sequence[_Shown]) -> list[str]:
+def string_notes(strings: Sequence[_Shown]) -> list[str]:
     """Why some shares of strings are not shown, and what is not certain about the order of their estimates."""
-    overlap = any(one.lower <= other.upper for one, other in pairwise(found))
-    return [NOT_TOLD] * any(one.share is None for one in found) + [_STRING_ORDER] * overlap
+    overlap = any(one.lower <= other.upper for one, other in pairwise(strings))
+    return [NOT_TOLD] * any(one.share is None for one in strings) + [_STRING_ORDER] * overlap
 
 
 def percent(share: float, side: Side = "nearest") -> str:

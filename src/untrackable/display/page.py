@@ -1,47 +1,21 @@
 """Results as self-contained pages: no network, light and dark, on a phone and on paper.
 
-A page is a view with the formulas of its numbers and the command that makes it again. `page_template` is for all
-other pages too, where Altair is never loaded.
+A page is a view with its charts, the formulas of its numbers, and the command that makes it again. `page_template`
+is for all other pages too, where Altair is never loaded.
 """
 
-import contextlib
-import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from untrackable import __version__, strict_json
+from untrackable.display.charts import chart_spec, converter
+from untrackable.display.view import Chart, Table, View
 from untrackable.extras import extra
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-    from untrackable.auditing.audit import Audit, TurnsAudit
-    from untrackable.auditing.comparison import Comparison
-    from untrackable.display.view import Chart, Table, View
-    from untrackable.planning.plan import Plan
-    from untrackable.planning.together import QuestionSet
-
-_PLAN_FORMULAS = [
-    (
-        "One turn",
-        "each of n people answers in one of k rounds, with probability q/k in each: m = n·q/k reports.",
-        "",
-    ),
-    (
-        "Standard error",
-        "√(V/m + p(1−p)(1−m/n)/m): V is the variance of one report given its value, p the share of people.",
-        "",
-    ),
-    (
-        "Error",
-        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
-        "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
-        "",
-    ),
-    ("Privacy", "the largest log ratio of probabilities of one report, times the answers that wipes allow.", ""),
-]
 
 
 @cache
@@ -57,107 +31,37 @@ def page_template(package: str, file: str) -> "Template":
     return environment.get_template(file)
 
 
-def audit_page(audit: "Audit | TurnsAudit", mechanism: Any, name: str, command: list[str]) -> str:
-    """The page of the audit of a mechanism by that name; `command` makes it again."""
-    from untrackable.auditing.attacks import followed_beside
-    from untrackable.display.audit import FORMULAS, following_chart
-    from untrackable.display.view import charts_of, view_of
-
-    view = view_of(audit)
-    charts = list(charts_of(audit))
-    if getattr(audit, "linked_apart", None) is not None:
-        with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
-            charts.append(following_chart(followed_beside(name, mechanism)))
-    return _page(
-        view,
-        charts,
-        title=f"{name}: can its reports be followed?",
-        tables={"Every number": view.tables[0]},
-        missing=audit.missing,
-        formulas=FORMULAS,
-        how=_how(mechanism),
-        source=audit.published,
-        parameters=audit.mechanism,
-        command=command,
-    )
-
-
-def comparison_page(comparison: "Comparison", command: list[str]) -> str:
-    """The page of a comparison."""
-    from untrackable.display.audit import FORMULAS
-    from untrackable.display.view import charts_of, view_of
-
-    view = view_of(comparison)
-    return _page(
-        view,
-        charts_of(comparison),
-        title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
-        tables={"All mechanisms": view.tables[0]},
-        missing=dict(comparison.left_out),
-        missing_heading="Left out, and why",
-        formulas=FORMULAS,
-        parameters="\n".join(row.mechanism for row in comparison.rows),
-        command=command,
-    )
-
-
-def plan_page(plan: "Plan", command: list[str], *, together: "QuestionSet | None" = None) -> str:
-    """The page of a plan, or of several questions `together`; `command` makes it again."""
-    from untrackable.display.plan import campaign_text, caption
-    from untrackable.display.view import charts_of, view_of
-
-    one, view = view_of(plan), view_of(plan if together is None else together)
-    tables = {"How far off figures will be": one.tables[0]}
-    if together is not None:
-        tables[f"The questions ({view.tables[0].caption})"] = view.tables[0]
-    if plan.ways:
-        tables["Ways to ask for the same"] = one.tables[1]
-    return _page(
-        view,
-        charts_of(plan),
-        title="What will this campaign tell?" if together is None else "What will these questions tell?",
-        tables=tables,
-        formulas=[("The columns", f"{caption(plan)}.", ""), *_PLAN_FORMULAS],
-        parameters=campaign_text(plan),
-        command=command,
-    )
-
-
-def _page(
-    view: "View",
-    charts: "Sequence[Chart]",
+def result_page(
+    view: View,
+    charts: Sequence[Chart],
+    command: Sequence[str],
     *,
-    tables: "Mapping[str, Table]",
-    command: list[str],
-    missing: Mapping[str, str] | None = None,
-    missing_heading: str = "What is not known, and why",
+    title: str,
+    formulas: Sequence[tuple[str, str, str]],
     how: str = "",
     source: str = "",
-    **parts: Any,
+    parameters: str = "",
 ) -> str:
-    with extra("plots"):
-        import vl_convert
-
-    from untrackable.display.charts import chart_spec
-
+    """The page of a result. `formulas` have a name, the formula and its source; `command` makes the page again."""
     return page_template("untrackable.display", "page_shell.html").render(
         version=__version__,
-        bundle=_inert(vl_convert.javascript_bundle()),  # type: ignore[call-arg]
+        bundle=_script(converter().javascript_bundle()),
         specs=_json({chart.name: chart_spec(chart.drawing) for chart in charts}),
         charts=charts,
         lead=view.sentences,
-        tables=[(heading, *_grouped(table)) for heading, table in tables.items()],
+        tables=[(table, *_grouped(table)) for table in view.tables],
+        notes=view.notes,
         command=shlex.join(["untrackable", *command]),
         data=_json(view.to_json()),
-        missing=missing,
-        missing_heading=missing_heading,
+        title=title,
+        formulas=formulas,
         how=how,
         source=source,
-        **parts,
+        parameters=parameters,
     )
 
 
-def _grouped(table: "Table") -> tuple[Sequence[str], list[tuple[str, Sequence[Sequence[str]]]]]:
+def _grouped(table: Table) -> tuple[Sequence[str], list[tuple[str, Sequence[Sequence[str]]]]]:
     """The columns of a table, and its rows by their headings."""
     if not table.grouped:
         return table.headings, [("", table.rows)]
@@ -167,24 +71,13 @@ def _grouped(table: "Table") -> tuple[Sequence[str], list[tuple[str, Sequence[Se
     return table.headings[1:], list(groups.items())
 
 
-def _how(mechanism: object) -> str:
-    """What the mechanism's own docstrings say about it and about tracking."""
-    method = getattr(type(mechanism), "_trackings", None) or getattr(type(mechanism), "tracking", None)
-    base = getattr(mechanism, "base", None)
-    about = base if base is not None and not callable(base) else None
-    parts = (inspect.getdoc(type(mechanism)), inspect.getdoc(type(about)) if about else "", inspect.getdoc(method))
-    return " ".join(part.replace("`", "") for part in parts if part)
-
-
 def _json(data: Any) -> Any:
     """JSON that may stand inside a script element. Nothing in it, in small letters or capitals, can end that."""
-    from markupsafe import Markup
-
-    return Markup(strict_json.write(strict_json.finite(data)).replace("<", "\\u003c"))  # noqa: S704
+    return _script(strict_json.write(strict_json.finite(data)).replace("<", "\\u003c"))
 
 
-def _inert(text: str) -> Any:
-    """A script of our own that cannot end the element it stands in."""
+def _script(text: str) -> Any:
+    """What stands inside a script element as it is. Nothing in it can end the element."""
     from markupsafe import Markup
 
     return Markup(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))  # noqa: S704

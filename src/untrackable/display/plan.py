@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,23 +16,19 @@ from untrackable.display.charts import (
     HEIGHT,
     INK,
     RED,
-    WHISKER,
     Key,
+    NamedBars,
     Series,
     alt,
-    bars,
     count_axis,
     length_axis,
     line_series,
     log_ticks,
-    named_rows,
     points,
-    rows_beside,
-    rows_height,
     share_axis,
-    told_beside,
 )
 from untrackable.display.numbers import as_dict, number, odds_factor, percent, upper
+from untrackable.display.page import result_page
 from untrackable.display.view import (
     Chart,
     Column,
@@ -47,8 +44,7 @@ from untrackable.display.view import (
 )
 from untrackable.planning.forecast import DIVIDE, DRAW, GROUPS, JOINT, Promise
 from untrackable.planning.goals import Goals, counted, rounded_up
-from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Plan, Way, gap
-from untrackable.planning.together import Part, QuestionSet
+from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way, gap
 
 COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
 """The table of a plan."""
@@ -262,12 +258,12 @@ def better_words(eps: float | None, goals: Goals) -> str:
     )
 
 
-def every_round_line(row: EveryRound) -> str:
-    """One mechanism for every round."""
-    if row.standard_error is None:
-        return f"{row.name}: {row.why}"
-    error = f"standard error {_number(100 * row.standard_error)} points" if row.standard_error < 1 else "not usable"
-    return f"{row.name}: {error}{', and its reports can be linked' * row.linked}"
+def _every_round_table(rows: Sequence[EveryRound]) -> Table:
+    """The mechanisms for every round, and whether reports can be linked by what they say."""
+    errors = ["–" if row.standard_error is None else share_cell(row.standard_error, "") for row in rows]
+    cells = [(row.name, error, "yes" * row.linked, row.why) for row, error in zip(rows, errors, strict=True)]
+    caption, title = "In points (hundredths), of the last round (exact)", "Everybody in every round instead"
+    return Table((title.lower(), "standard error", "can be linked", ""), cells, caption, title)
 
 
 def asked(goals: Goals) -> str:
@@ -331,11 +327,6 @@ def way_rows(ways: tuple[Way, ...]) -> list[tuple[str, ...]]:
     ]
 
 
-def campaign_text(plan: Plan) -> str:
-    """The campaign as indented JSON, or that there is none."""
-    return strict_json.write(plan.campaign().to_json(), indent=2) if plan.met else "these goals are not met"
-
-
 def share_cell(share: float, sign: str = "≤ ") -> str:
     """An error in a table, in points."""
     return f"{sign}{_number(100 * share, exact=not sign)}" if share <= 1 else "–"
@@ -363,7 +354,8 @@ _POINTS = "in points, of the worst answer (upper)"
 
 
 @make_view.register
-def _(plan: Plan) -> View:
+def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] = ()) -> View:
+    """The view of a plan, and what everybody in every round would give `instead`; `again` makes the plan again."""
     sentences = verdict(plan)
     kinds = {
         "figure": plan.figure,
@@ -371,17 +363,44 @@ def _(plan: Plan) -> View:
         "quarter": plan.quarter,
         "all rounds": plan.all_rounds,
     }
+    tables = _tables(plan)
+    told: dict[str, Any] = {}
+    if instead is not None:
+        sentences += filter(None, [better_words(instead.better_from, plan.solved)])
+        told["every_round_better_from_eps"] = instead.better_from
+        if instead.rows is not None:
+            tables.append(_every_round_table(instead.rows))
+            told["every_round"] = as_dict(instead.rows)
+    if plan.met:
+        campaign = plan.campaign().to_json()
+        parts = [(name, strict_json.write(part)) for name, part in campaign.items() if part is not None]
+        tables.append(Table(("the beginning of a campaign", ""), parts, title="The beginning of a campaign"))
     return View(
         title=sentences[0],
         sentences=sentences,
-        tables=[Table(COLUMNS, rows(plan), caption(plan)), *_ways(plan)],
+        tables=tables,
         data=lambda: _data(list(kinds), list(kinds.values())),
-        json=lambda: _json(plan),
+        commands=_campaign_commands(plan, again) if plan.met and again else [],
+        json=lambda: {**_json(plan), **told},
     )
 
 
-def _ways(plan: Plan) -> list[Table]:
-    return [Table(WAY_COLUMNS, way_rows(plan.ways), _POINTS)] if plan.ways else []
+def _campaign_commands(plan: Plan, again: Sequence[str]) -> list[list[str]]:
+    """The commands that make a campaign of the plan."""
+    gateway = ["--gateway", "gateway.json"] if plan.solved.relay else []
+    keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
+    return [
+        ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"],
+        *([keys] if gateway else []),
+        ["untrackable", "campaign", "new", "campaign.json", "--plan", "plan.json", "--question", '"…"', *gateway],
+    ]
+
+
+def _tables(plan: Plan) -> list[Table]:
+    tables = [Table(COLUMNS, rows(plan), caption(plan), "How far off figures will be")]
+    if plan.ways:
+        tables.append(Table(WAY_COLUMNS, way_rows(plan.ways), _POINTS, "Ways to ask for the same"))
+    return tables
 
 
 def _data(kinds: list[str], promises: list[Promise]) -> dict[str, Column]:
@@ -407,44 +426,30 @@ SET_COLUMNS = (
 )
 
 
-def set_title(found: QuestionSet) -> str:
-    """What it is, in one line."""
-    return f"{len(found.parts)} questions in one campaign, with one turn for all of them"
-
-
-def set_sentences(found: QuestionSet) -> list[str]:
-    """The plan in words. Errors are those of the question that is known least well."""
-    return [f"{set_title(found)}.", *verdict(found.plan)]
-
-
-def set_cells(part: Part) -> tuple[str, ...]:
-    """One question as a row under `SET_COLUMNS`."""
-    share = share_cell
-    return (
-        part.name,
-        f"{part.encoding.values:,}",
-        share(part.one_round.standard_error),
-        share(part.one_round.radius_upper),
-        share(part.quarter.radius_upper),
-        share(part.all_rounds.radius_upper),
-    )
-
-
-def set_caption(found: QuestionSet) -> str:
-    """What the columns mean."""
-    beta = found.plan.solved.beta
-    certainly = f"all answers of a question at once, except with probability {beta:g}"
-    return f"In points (hundredths), at most (upper); errors: {certainly}"
-
-
 @make_view.register
-def _(together: QuestionSet) -> View:
-    table = Table(SET_COLUMNS, [set_cells(part) for part in together.parts], set_caption(together))
+def set_view(together: QuestionSet, command: Sequence[str] = ()) -> View:
+    """The view of several questions; a `command` writes their campaign.
+
+    Words about the plan are for the question that is known least well.
+    """
+    title = f"{len(together.parts)} questions in one campaign, with one turn for all of them"
+    certainly = f"all answers of a question at once, except with probability {together.plan.solved.beta:g}"
+    rows = [
+        (
+            part.name,
+            f"{part.encoding.values:,}",
+            share_cell(part.one_round.standard_error),
+            *(share_cell(each.radius_upper) for each in (part.one_round, part.quarter, part.all_rounds)),
+        )
+        for part in together.parts
+    ]
+    caption = f"In points (hundredths), at most (upper); errors: {certainly}"
     return View(
-        title=set_title(together),
-        sentences=set_sentences(together),
-        tables=[table, *_ways(together.plan)],
+        title=title,
+        sentences=[f"{title}.", *verdict(together.plan)],
+        tables=[Table(SET_COLUMNS, rows, caption, "The questions"), *_tables(together.plan)],
         data=lambda: _set_data(together),
+        commands=[["untrackable", *map(shlex.quote, command)]] if together.met and command else [],
         json=lambda: _set_json(together),
     )
 
@@ -481,21 +486,21 @@ def _json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _set_json(found: QuestionSet) -> dict[str, Any]:
+def _set_json(together: QuestionSet) -> dict[str, Any]:
     """The plan of several questions as JSON."""
     parts = {
         part.name: {
             "encoding": part.encoding.to_json(),
             **{name: as_dict(getattr(part, name)) for name in ("figure", "one_round", "quarter", "all_rounds")},
         }
-        for part in found.parts
+        for part in together.parts
     }
-    return {**_json(found.plan), "questions": parts}
+    return {**_json(together.plan), "questions": parts}
 
 
 def _goals(goals: Goals) -> dict[str, Any]:
-    found = {f.name: as_dict(getattr(goals, f.name)) for f in dataclasses.fields(goals) if f.name != "encoding"}
-    return {**found, "encoding": None if goals.encoding is None else goals.encoding.to_json()}
+    fields = {f.name: as_dict(getattr(goals, f.name)) for f in dataclasses.fields(goals) if f.name != "encoding"}
+    return {**fields, "encoding": None if goals.encoding is None else goals.encoding.to_json()}
 
 
 _DRAWN = 25
@@ -536,26 +541,16 @@ def _errors(plan: Plan) -> Chart:
         }
         for place, (length, promise) in enumerate(zip(lengths, promises.values(), strict=True))
     ]
-    y = named_rows(list(promises))
-    series = [
-        Series(
-            f"error, at most (upper), except with probability {plan.goals.beta:g}", BLUE, mark="square", filled=True
-        ),
-        Series("standard error (upper)", INK, mark=WHISKER),
-    ]
-    standard = points(rows).mark_tick(color=INK, thickness=2, bandSize=18)
-    layers = [bars(rows, y, x, BLUE, start), standard.encode(y=y, x="standard:Q"), told_beside(rows, y, "length")]
-    if limit is not None:
-        asked = points([{"x": limit}]).mark_rule(color=RED, strokeDash=[6, 4], strokeWidth=1.5)
-        layers.append(asked.encode(x="x:Q"))
-        series.append(Series(f"asked for: at most ±{percent(limit, 'up')}", RED, (6, 4)))
-    return Chart(
-        name="errors",
-        title=_title(plan.solved),
-        caption="How far a figure may be off, for one round and for several together.",
-        drawing=alt.layer(*layers, Key([], series).legend).properties(height=rows_height(len(rows))),
-        beside=rows_beside(list(promises)),
+    chart = (
+        NamedBars(list(promises), x)
+        .bars(rows, f"error, at most (upper), except with probability {plan.goals.beta:g}", BLUE, start)
+        .ticks(rows, "standard", "standard error (upper)", INK)
+        .told(rows, "length")
     )
+    if limit is not None:
+        chart.limits([limit], f"asked for: at most ±{percent(limit, 'up')}", RED)
+    caption = "How far a figure may be off, for one round and for several together."
+    return chart.chart("errors", _title(plan.solved), caption)
 
 
 def _people(plan: Plan) -> Chart | None:
@@ -617,3 +612,30 @@ def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, pl
     lines = key.lines(points(rows).encode(**axes))
     marks = [key.marks(points(shown).encode(**axes), named)] if shown else []
     return alt.layer(*lines, *marks, key.legend).properties(height=HEIGHT)
+
+
+_FORMULAS = [
+    (
+        "One turn",
+        "each of n people answers in one of k rounds, with probability q/k in each: m = n·q/k reports.",
+        "",
+    ),
+    (
+        "Standard error",
+        "√(V/m + p(1−p)(1−m/n)/m): V is the variance of one report given its value, p the share of people.",
+        "",
+    ),
+    (
+        "Error",
+        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
+        "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
+        "",
+    ),
+    ("Privacy", "the largest log ratio of probabilities of one report, times the answers that wipes allow.", ""),
+]
+
+
+def plan_page(plan: Plan | QuestionSet, command: list[str], view: View | None = None) -> str:
+    """The page of a plan, or of several questions together; `command` makes it again."""
+    title = f"What will {'this campaign' if isinstance(plan, Plan) else 'these questions'} tell?"
+    return result_page(view or make_view(plan), make_charts(plan, 0), command, title=title, formulas=_FORMULAS)

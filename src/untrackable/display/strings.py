@@ -1,7 +1,7 @@
 """Strings that were discovered, or decoded from data that RAPPOR collected: in words, as views and as charts."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from untrackable import strict_json
 from untrackable.discovery.discovery import Discovered, FoundString
@@ -37,8 +37,8 @@ def verdict(decoded: Decoded) -> list[str]:
         if decoded.correction == "fdr"
         else f"The probability that any of them is false is at most {decoded.alpha:g} (Bonferroni, approximate)."
     )
-    found = f"{len(decoded.found):,} of {decoded.listed:,} candidates were found in {decoded.reports:,} reports."
-    sentences = [f"{found} {false}"]
+    count = f"{len(decoded.found):,} of {decoded.listed:,} candidates were found in {decoded.reports:,} reports."
+    sentences = [f"{count} {false}"]
     if decoded.found:
         sentences.append(
             f"{decoded.allocated:.1%} ± {decoded.allocated_error:.1%} of the people hold a string that was found "
@@ -53,12 +53,8 @@ def verdict(decoded: Decoded) -> list[str]:
     return sentences
 
 
-def notes(decoded: Decoded) -> list[str]:
+def notes(decoded: Decoded) -> Iterator[str]:
     """What was unusual, in the data or in the search."""
-    return list(_notes(decoded))
-
-
-def _notes(decoded: Decoded) -> Iterable[str]:
     unusual = decoded.unusual
     if unusual.differing:
         yield (
@@ -112,7 +108,7 @@ def cells(decoded: Decoded) -> list[list[str]]:
 
 @make_view.register
 def _(decoded: Decoded) -> View:
-    sentences, remarks = verdict(decoded), notes(decoded)
+    sentences, remarks = verdict(decoded), list(notes(decoded))
     table = Table(
         columns(decoded),
         cells(decoded),

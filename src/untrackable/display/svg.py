@@ -11,9 +11,9 @@ from html import escape
 from typing import Any
 
 from untrackable.auditing.attacks import PEOPLE
-from untrackable.display.audit import ACROSS, Matches
 from untrackable.display.charts import COLOURS, WHISKER, Series, ShareBars
 from untrackable.display.numbers import percent
+from untrackable.display.observer import ACROSS, Matches
 from untrackable.display.trend import TrendBand
 
 _TICKS = 4

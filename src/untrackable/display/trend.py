@@ -22,8 +22,10 @@ from untrackable.display.charts import (
     Series,
     alt,
     axis_label,
+    dot,
     points,
     share_axis,
+    square,
 )
 from untrackable.display.estimate import (
     COUNTED,
@@ -37,7 +39,7 @@ from untrackable.display.estimate import (
     value_bars,
 )
 from untrackable.display.estimate import as_dict as estimate_dict
-from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, all_of, order_notes, percent, shown_share
+from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, all_of, order_notes, percent
 from untrackable.display.view import (
     SHOWN_ROWS,
     Chart,
@@ -109,11 +111,9 @@ def change_sentence(trend: NumberTrend, change: Change, unit: Unit) -> str:
     least = amount(change.lower if change.rose else -change.upper, unit, "down").replace(" %", " points")
     size = f"at least {least} {side}" if change.lower > 0 or change.upper < 0 else side
     after, before = _stretch(change.after), _stretch(change.before)
-    return f"{_subject(trend, unit)} {verb} {when}: {after} {_are(change.after)} {size} {before}"
-
-
-def _subject(trend: NumberTrend, unit: Unit) -> str:
-    return f"the share of {trend_name(trend)}" if unit is None else f"the {trend_name(trend)}"
+    are = "is" if change.after[0] == change.after[1] else "together are"
+    subject = f"the {'share of ' if unit is None else ''}{trend_name(trend)}"
+    return f"{subject} {verb} {when}: {after} {are} {size} {before}"
 
 
 def unchanged_sentence(trends: Sequence[tuple[NumberTrend, Unit]]) -> str:
@@ -131,10 +131,6 @@ def unchanged_sentence(trends: Sequence[tuple[NumberTrend, Unit]]) -> str:
 def _stretch(rounds: tuple[int, int]) -> str:
     first, last = rounds
     return f"round {first}" if first == last else f"rounds {first} to {last}"
-
-
-def _are(rounds: tuple[int, int]) -> str:
-    return "is" if rounds[0] == rounds[1] else "together are"
 
 
 _MOST_ROUNDS = 24
@@ -173,11 +169,11 @@ def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: flo
     )
 
 
-def tables(found: Trends, width: int) -> list[dict[str, list[str]]]:
+def tables(trends: Trends, width: int) -> list[dict[str, list[str]]]:
     """People, mean and quantiles with a row for each round, as many beside each other as fit, then the shares."""
-    shares = [_share_table(found.shares)] if found.shares else []
-    people = [] if found.people is None else _number_tables([found.people], "", width)
-    return [*people, *_number_tables(found.numbers, found.unit, width), *shares]
+    shares = [_share_table(trends.shares)] if trends.shares else []
+    people = [] if trends.people is None else _number_tables([trends.people], "", width)
+    return [*people, *_number_tables(trends.numbers, trends.unit, width), *shares]
 
 
 def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list[dict[str, list[str]]]:
@@ -211,59 +207,61 @@ def _last(trend: NumberTrend) -> range:
 
 def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
     """A row for each round of each value."""
-    cells: dict[str, list[str]] = {name: [] for name in ("", "round", "reports", "estimate", "band")}
-    for trend in trends:
-        for i in (last := _last(trend)):
-            row = (
-                trend_name(trend) if i == last.start else "",
-                f"{trend.rounds[i]:,}",
-                f"{trend.reports[i]:,}",
-                shown_share(float(trend.estimates[i])),
-                f"{percent(float(trend.lower[i]), 'down')} … {percent(float(trend.upper[i]), 'up')}",
-            )
-            for column, cell in zip(cells.values(), row, strict=True):
-                column.append(cell)
-    return cells
+    rows = [
+        ("" if place else trend_name(trend), *_cells(trend, i))
+        for trend in trends
+        for place, i in enumerate(_last(trend))
+    ]
+    return dict(zip(("", "round", "reports", "estimate", "band"), map(list, zip(*rows, strict=True)), strict=True))
 
 
-def sentences(found: Trends) -> list[str]:
-    """What changed, and of which trends no change is certain."""
-    said = [change_sentence(trend, change, unit) for trend, unit in found.units() for change in trend.changes]
-    return [*said, *filter(None, [unchanged_sentence(found.units())])]
+def _cells(trend: NumberTrend, i: int) -> tuple[str, str, str, str]:
+    """A round of a trend: its number, its reports, the estimate and the band."""
+    middle, low, high = (float(each[i]) for each in (trend.estimates, trend.lower, trend.upper))
+    band = f"{amount(low, trend.unit, 'down')} … {amount(high, trend.unit, 'up')}"
+    return f"{trend.rounds[i]:,}", f"{trend.reports[i]:,}", amount(middle, trend.unit), band
 
 
-def notes(found: Trends) -> list[str]:
+def sentences(trends: Trends) -> list[str]:
+    """What changed, and the trends without a certain change."""
+    said = [change_sentence(trend, change, unit) for trend, unit in trends.units() for change in trend.changes]
+    return [*said, *filter(None, [unchanged_sentence(trends.units())])]
+
+
+def notes(trends: Trends) -> list[str]:
     """What bands and changes promise."""
-    first, several = (found.units()[-1][0]), len(found.shares) > 1
-    beyond = ["shares are cut off at 0 and 100 %"] * bool(found.shares)
-    beyond += ["a mean may be out of range"] * bool(found.numbers)
+    first, several = (trends.units()[-1][0]), len(trends.shares) > 1
+    beyond = ["shares are cut off at 0 and 100 %"] * bool(trends.shares)
+    beyond += ["a mean may be out of range"] * bool(trends.numbers)
     said = [
-        "; ".join(["estimate: unbiased", *beyond, *["behind it, its band"] * bool(found.numbers or found.people)]),
-        band_note(found.beta, len(first.rounds), all_values=several),
+        "; ".join(
+            ["estimate: unbiased", *beyond, *["behind it, its band"] * bool(trends.numbers or trends.people)]
+        ),
+        band_note(trends.beta, len(first.rounds), all_values=several),
         change_note(first, all_values=several),
     ]
     if len(first.rounds) > _MOST_ROUNDS:
         said.insert(
             0, f"the last {_MOST_ROUNDS} of {len(first.rounds):,} rounds; --json and --plot have all of them"
         )
-    if found.people is not None:
+    if trends.people is not None:
         said.append(
             f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands "
             "and changes hold together as well; shares and numbers of a round are of those who were active in it"
         )
-    if any(np.isnan(trend.estimates).any() for trend in found.shares):
+    if any(np.isnan(trend.estimates).any() for trend in trends.shares):
         said.append(NOT_TOLD)
-    if found.shares:
-        said += order_notes([], others=found.others)
-    if found.numbers and not found.shares:
+    if trends.shares:
+        said += order_notes([], others=trends.others)
+    if trends.numbers and not trends.shares:
         said.append("the shares of single values are in --json, --plot and --export, and shown with --top")
-    if found.numbers:
-        names = ", ".join(trend_name(trend) for trend in found.numbers)
+    if trends.numbers:
+        names = ", ".join(trend_name(trend) for trend in trends.numbers)
         said.append(
             f"{names}: these hold together as well; bands cover every position within buckets, and estimates and "
             "changes take numbers as the middle of their buckets"
         )
-        if any(np.isnan(trend.estimates).any() for trend in found.numbers):
+        if any(np.isnan(trend.estimates).any() for trend in trends.numbers):
             said.append(
                 f"{CANNOT_TELL}: the band of that round leaves out less than a tenth of what is possible, or it is "
                 "not certain that anybody holds the quantile"
@@ -271,7 +269,7 @@ def notes(found: Trends) -> list[str]:
     return said
 
 
-def rounds_view(answer: FileAnswer, found: Trends, printed: Trends, *, consistent: bool, width: int) -> View:
+def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool, width: int) -> View:
     """All trends of the reports in files, and as text those that are `printed`, in tables that fit the width.
 
     Files have all values of all rounds, and if they are numbers, the mean and quantiles of each round. The
@@ -279,14 +277,14 @@ def rounds_view(answer: FileAnswer, found: Trends, printed: Trends, *, consisten
     """
 
     def data() -> Columns:
-        share = found.beta / len(answer.rounds)
+        share = trends.beta / len(answer.rounds)
         each = {number: answer.labelled(replace(one, beta=share)) for number, one in answer.rounds.items()}
         people = [
             (one.frequencies.size, active_people([one.n], answer.question.turns, share))
             for one in answer.rounds.values()
         ]
         values = columns_by_round(each, consistent=consistent)
-        return {**values, **_number_columns(each, found.numbers), **people_columns(people)}
+        return {**values, **_number_columns(each, trends.numbers), **people_columns(people)}
 
     reports = sum(one.n for one in answer.rounds.values())
     return View(
@@ -295,23 +293,23 @@ def rounds_view(answer: FileAnswer, found: Trends, printed: Trends, *, consisten
         tables=[text_table(cells) for cells in tables(printed, width)],
         data=data,
         notes=notes(printed),
-        about={"reports": reports, "beta": found.beta, "intervals": "upper"},
-        json=lambda: as_dict(answer, found),
+        about={"reports": reports, "beta": trends.beta, "intervals": "upper"},
+        json=lambda: as_dict(answer, trends),
     )
 
 
-def as_dict(answer: FileAnswer, found: Trends) -> dict[str, Any]:
+def as_dict(answer: FileAnswer, trends: Trends) -> dict[str, Any]:
     """All trends for JSON."""
     about = estimate_dict(answer, top=1)
     return {
         **{name: about[name] for name in ("mechanism", "encoding", "files", "reports")},
-        "beta": found.beta,
+        "beta": trends.beta,
         "bands": "upper, all rounds together",
         "changes": "upper, all together",
-        **({} if found.people is None else {"people": _trend_dict(found.people)}),
-        "shares": [_trend_dict(trend) for trend in found.shares],
-        "unit": found.unit,
-        "numbers": [_trend_dict(trend) for trend in found.numbers],
+        **({} if trends.people is None else {"people": _trend_dict(trends.people)}),
+        "shares": [_trend_dict(trend) for trend in trends.shares],
+        "unit": trends.unit,
+        "numbers": [_trend_dict(trend) for trend in trends.numbers],
     }
 
 
@@ -358,16 +356,7 @@ def _(trend: NumberTrend) -> View:
     changes = "no change is certain" if not count else f"{count} change{'s' * (count > 1)}"
     of = "share of " if trend.unit is None else ""
     title = f"{of}{trend_name(trend)} in {len(trend.rounds):,} rounds, {changes}"
-    rows = [
-        (
-            f"{trend.rounds[i]:,}",
-            f"{trend.reports[i]:,}",
-            amount(float(trend.estimates[i]), trend.unit),
-            f"{amount(float(trend.lower[i]), trend.unit, 'down')} … "
-            f"{amount(float(trend.upper[i]), trend.unit, 'up')}",
-        )
-        for i in range(min(SHOWN_ROWS, len(trend.rounds)))
-    ]
+    rows = [_cells(trend, i) for i in range(min(SHOWN_ROWS, len(trend.rounds)))]
     return View(
         title=title,
         sentences=[
@@ -576,8 +565,8 @@ def _meanings(trends: Sequence[NumberTrend]) -> list[Series]:
     beta, changes = trends[0].beta, [change for trend in trends for change in trend.changes]
     band = f"holds for all rounds together, except with probability {beta:.3g} (upper)"
     meanings = [
-        Series("estimates (sampled)", BLUE, mark="circle", filled=True),
-        Series(band, _BAND, mark="square", filled=True),
+        dot("estimates (sampled)", BLUE),
+        square(band, _BAND),
     ]
     for rose, word in ((True, "rose"), (False, "fell")):
         if any(change.rose == rose for change in changes):

@@ -1,7 +1,7 @@
 """One result, one view: all that is shown of a result anywhere, and what it is shown as.
 
 `view_of` gives the view of a result: what it is in one line, sentences, tables, charts, and columns for data tools.
-The terminal (`cli/terminal.py`), a page (`page.py`) and a picture (`picture.py`) are made of it, and here what a
+The terminal (`cli/terminal.py`), a page (`page.py`) and a picture (`charts.py`) are made of it, and here what a
 notebook shows and files of columns. What is dear is made when it is asked for: charts need Altair.
 """
 
@@ -47,7 +47,7 @@ _MODULES = {
     "QuestionSet": "plan",
     "Trends": "trend",
     "TurnsAudit": "audit",
-    "WorldPair": "experiment",
+    "WorldPair": "observer",
 }
 """The module with the view and the charts of each kind of result. It is loaded when these are shown."""
 
@@ -65,7 +65,7 @@ Columns = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table for people.
+    """A table for people. A page has its `title` above it.
 
     With `grouped`, the first cell of a row is the heading of the rows below it. `more` rows are not here. A
     terminal shows the columns `narrow`, and from `wide_from` characters on the columns `wide`.
@@ -74,6 +74,7 @@ class Table:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
+    title: str = ""
     grouped: bool = False
     more: int = 0
     narrow: Sequence[int] | None = None
@@ -100,16 +101,19 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is shown of a result, but for its charts. `notes` follow the tables.
+    """What is shown of a result, but for its charts. `notes` follow the tables, and `commands` to type next.
 
-    Files have `data`, with what `about` says about all rows. `json` is by default a list of the rows of data.
+    Files have `data`, with what `about` says about all rows. `json` is by default a list of the rows of data. The
+    sentences of a `listing` are lines that other programs may read.
     """
 
     title: str
     sentences: Sequence[str]
-    tables: Sequence[Table]
-    data: Callable[[], Columns]
+    tables: Sequence[Table] = ()
+    data: Callable[[], Columns] = dict
     notes: Sequence[str] = ()
+    commands: Sequence[Sequence[str]] = ()
+    listing: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
     json: Callable[[], Any] | None = None
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.answers.answer import Question
-from untrackable.auditing.attack_bounds import FEWEST_PEOPLE
-from untrackable.auditing.file_audit import FileAudit, audit_file, pseudonym_bytes, rank
-from untrackable.auditing.recordings import NO_WINDOW, find_columns, has_two_values, open_recorded
+from untrackable.auditing.black_box import FEWEST_PEOPLE
+from untrackable.auditing.file_audit import FileAudit, audit_file, rank
+from untrackable.auditing.recordings import NO_WINDOW, as_bytes, find_columns, has_two_values, open_recorded
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import AuditError, ReportFileError, UntrackableError
 from untrackable.extras import extra
@@ -489,7 +489,7 @@ class _Smallest:
         self._people, self._seed = people, seed
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        ranked = ((rank(pseudonym_bytes(who), self._seed), who) for b in batches for who in b.column(0).to_pylist())
+        ranked = ((rank(as_bytes(who), self._seed), who) for b in batches for who in b.column(0).to_pylist())
         smallest = heapq.nsmallest(self._people, ranked, key=lambda pair: pair[0])
         if smallest:
             numbers = pa.array([number for number, _ in smallest], pa.decimal128(20, 0))

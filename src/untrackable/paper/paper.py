@@ -3,6 +3,7 @@
 `reproduce` gives all rows, and the points of the percentile figure.
 """
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -16,9 +17,8 @@ from scipy.special import xlog1py, xlogy
 from untrackable import strict_json
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
-from untrackable.display.charts import BLUE, GREEN, INK, RED, Key, Series, points
-from untrackable.display.view import Chart
-from untrackable.extras import extra
+from untrackable.display.charts import BLUE, GREEN, INK, RED, Series, alt, legended, points
+from untrackable.display.view import Chart, Table, View, make_charts, make_view
 from untrackable.kernels.counting import walsh_hadamard
 from untrackable.mechanisms.budget import largest_eps_report
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -36,10 +36,6 @@ from untrackable.theory.experiment import (
     order_interval,
 )
 from untrackable.theory.symbols import cross_probability
-
-with extra("plots"):
-    import altair as alt
-
 
 Verdict = Literal["pass", "differs"]
 """Whether the printed statement is right."""
@@ -640,16 +636,86 @@ def confidence_rows() -> Iterator[PaperStatement]:
         )
 
 
-# --- the two figures, with the published points and the computed curves -----------------------------------
+# --- all numbers beside ours, and the two figures, with the published points and the computed curves -------
+
+
+@make_view.register
+def _(reproduction: Reproduction) -> View:
+    """All numbers of the paper beside ours, and below them the percentiles point by point."""
+    by_statement = {row.statement: row for row in reproduction.rows}
+    percentiles = {
+        row.statement for row in reproduction.rows if row.section.endswith("τ") and " for " in row.statement
+    }
+    statements = Table(
+        ("section", "statement", "published", "ours", "is", "verdict"),
+        [
+            (row.section, row.statement, row.published, row.ours, row.kind, _verdict(row))
+            for row in reproduction.rows
+            if row.statement not in percentiles
+        ],
+        grouped=True,
+    )
+    rows = []
+    for point in reproduction.points:
+        name = "median" if point.level == 0.5 else "90th percentile"
+        cells = (
+            str(point.reports),
+            f"{point.level:.0%}",
+            f"{_five(point.plotted[1])} – {_five(point.plotted[2])}",
+            _short(point.signed),
+            _short(point.absolute),
+            f"{_five(point.sampled.lower)} – {_five(point.sampled.upper)}",
+        )
+        rows.append((*cells, _verdict(by_statement[f"{name} for {point.reports} reports"])))
+    points = Table(
+        ("k", "at", "published", "signed", "absolute", "sampled", "verdict"),
+        rows,
+        "RAPPOR, percentiles of τ, point by point: k reports; published and sampled are 95 % intervals of 10,000 "
+        "draws; signed and absolute are the true quantiles, known to the given ±; the verdict is on published "
+        "against signed",
+        narrow=(0, 1, 2, 3, 4, 6),
+        wide=range(7),
+        wide_from=78,
+    )
+    differing = sum(row.verdict == "differs" for row in reproduction.rows)
+    title = f"{len(reproduction.rows) - differing} pass, {differing} differ"
+    names = [field.name for field in dataclasses.fields(reproduction.rows[0])]
+    return View(
+        title=title,
+        sentences=[f"{title}; each difference is explained in docs/errata.md under its number."],
+        tables=[statements, points],
+        data=lambda: {name: [getattr(row, name) for row in reproduction.rows] for name in names},
+        json=lambda: {
+            "rows": [dataclasses.asdict(row) for row in reproduction.rows],
+            "percentiles": [dataclasses.asdict(point) for point in reproduction.points],
+        },
+    )
+
+
+def _short(bracket: Bracket) -> str:
+    middle = _five((bracket.lower + bracket.upper) / 2)
+    return middle if bracket.certainty == "exact" else f"{middle} ±{math.ceil(500 * bracket.width) / 1000:.3f}"
+
+
+def _five(number: float) -> str:
+    """Five characters, whatever the size."""
+    return f"{number:.3f}" if number < 9.9995 else f"{number:.2f}"
+
+
+def _verdict(row: PaperStatement) -> str:
+    return "pass" if row.verdict == "pass" else f"differs {row.erratum}"
+
 
 _OURS, _PAPER, _OTHER = BLUE, RED, GREEN
 """The colours of computed curves, of published points, and of further computed curves."""
 _CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
 
 
-def paper_charts(computed: list[PercentilePoint]) -> list[Chart]:
+@make_charts.register
+def _(reproduction: Reproduction, top: int) -> list[Chart]:
     """Both figures: the worst case over splits, and two percentiles of τ."""
-    return [_worst_case(), _percentile(computed, 0.5, "median"), _percentile(computed, 0.9, "90th percentile")]
+    tail = _percentile(reproduction.points, 0.9, "90th percentile")
+    return [_worst_case(), _percentile(reproduction.points, 0.5, "median"), tail]
 
 
 def _worst_case() -> Chart:
@@ -664,18 +730,17 @@ def _worst_case() -> Chart:
         for point in published()["worst_case"]
     ]
     gamma, base = "γ, one person against two", points(rows).encode(x="reports:Q")
-    pure, printed, other = (
-        Series("γ at δ = 0 (exact)", _OURS),
-        Series("γ at δ = 0, as published", _PAPER, mark="square"),
-        Series("γ at δ = 1e-6 (upper)", _OTHER),
-    )
-    drawing = alt.layer(
+    layers = [
         base.mark_line(color=_OURS).encode(y=alt.Y("pure:Q", title=gamma)),
         base.mark_point(color=_PAPER, shape="square", size=70, opacity=1).encode(y="published:Q"),
         base.mark_line(color=_OTHER).encode(y="gamma:Q"),
-        Key([], [pure, printed, other]).legend,
-    )
-    return Chart(name="worst", title="RAPPOR: worst case over splits", drawing=drawing.properties(height=300))
+    ]
+    series = [
+        Series("γ at δ = 0 (exact)", _OURS),
+        Series("γ at δ = 0, as published", _PAPER, mark="square"),
+        Series("γ at δ = 1e-6 (upper)", _OTHER),
+    ]
+    return Chart(name="worst", title="RAPPOR: worst case over splits", drawing=legended(layers, series, 300))
 
 
 def _percentile(computed: list[PercentilePoint], level: float, name: str) -> Chart:
@@ -692,25 +757,23 @@ def _percentile(computed: list[PercentilePoint], level: float, name: str) -> Cha
     base = points(rows).encode(x="reports:Q")
     colours = {"absolute, as defined": _OTHER, "signed": _OURS}
     known = {kind: max(_variants(point)[kind].width for point in mine) / 2 for kind in colours}
-    key = Key(
-        [],
-        [
-            *(Series(f"{kind} (exact to ±{known[kind]:.1g})", colour) for kind, colour in colours.items()),
-            Series("as published, 95 % interval", _PAPER, mark="square"),
-            Series("signed, 10,000 draws (sampled)", INK, mark=_CROSS),
-        ],
-    )
-    drawing = alt.layer(
-        *(
-            base.mark_line(color=colour).encode(y=alt.Y(f"{kind}:Q", title="trackability τ"))
-            for kind, colour in colours.items()
-        ),
+    series = [
+        *(Series(f"{kind} (exact to ±{known[kind]:.1g})", colour) for kind, colour in colours.items()),
+        Series("as published, 95 % interval", _PAPER, mark="square"),
+        Series("signed, 10,000 draws (sampled)", INK, mark=_CROSS),
+    ]
+    lines = [
+        base.mark_line(color=colour).encode(y=alt.Y(f"{kind}:Q", title="trackability τ"))
+        for kind, colour in colours.items()
+    ]
+    layers = [
+        *lines,
         base.mark_rule(color=_PAPER).encode(y="low:Q", y2="high:Q"),
         base.mark_point(color=_PAPER, shape="square", size=110, opacity=1).encode(y="published:Q"),
         base.mark_point(color=INK, shape=_CROSS, size=50, opacity=1).encode(y="sampled:Q"),
-        key.legend,
-    )
-    return Chart(name=f"percentile-{level:g}", title=f"RAPPOR: {name} of τ", drawing=drawing.properties(height=300))
+    ]
+    drawing = legended(layers, series, 300)
+    return Chart(name=f"percentile-{level:g}", title=f"RAPPOR: {name} of τ", drawing=drawing)
 
 
 def _variants(point: PercentilePoint) -> dict[str, Bracket]:

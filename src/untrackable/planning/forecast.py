@@ -73,9 +73,9 @@ _BETWEEN = 17
 _SETTLED = 4
 """Steps after which the share from which on strings are found no longer changes."""
 _MANY = 1e12
-"""Reports of which one more or less does not matter."""
+"""A number of reports so large that one more does not matter."""
 _VERY_MANY = 1e300
-"""People of whom any sample is a small part."""
+"""A number of people of which any sample is a small part."""
 _BELOW = 2.5
 """Standard deviations below the mean that more than 99 of 100 rounds have, where there are very many people."""
 _TRIED = 129
@@ -351,9 +351,13 @@ def _balanced(sizes: tuple[int, ...], eps: float) -> tuple[int, ...]:
 
 def _best(bits: int, eps: float) -> tuple[float, int]:
     """The smallest variance of a report about a table of this many bits, with that of the sample, and its width."""
+    return min((_sampled_variance(bits, eps, width), width) for width in widths(bits, eps))
+
+
+def _sampled_variance(bits: int, eps: float, width: int) -> float:
+    """The variance of a report about a table of this many bits, by noise and by who answers."""
     share = 0.5 if bits == 1 else 0.05
-    reports = ((NoisyInnerProduct(bits=bits, eps=eps, width=width), width) for width in widths(bits, eps))
-    return min((base.held_variance(share) + share * (1 - share), width) for base, width in reports)
+    return NoisyInnerProduct(bits=bits, eps=eps, width=width).held_variance(share) + share * (1 - share)
 
 
 class Chosen(NamedTuple):
@@ -426,11 +430,7 @@ def _drawn(bits: int, asked: AskedTables, eps: float) -> Iterator[Views]:
 
 def _even_weights(views: tuple[View, ...], eps: float, width: int) -> tuple[int, ...]:
     """Weights in proportion to the variance of a cell, so that all tables are known alike if they are disjoint."""
-    noise = []
-    for view in views:
-        base = NoisyInnerProduct(bits=len(view), eps=eps, width=min(width, len(view)))
-        share = 0.5 if len(view) == 1 else 0.05
-        noise.append(base.held_variance(share) + share * (1 - share))
+    noise = [_sampled_variance(len(view), eps, min(width, len(view))) for view in views]
     return tuple(max(1, round(_FINE * each / min(noise))) for each in noise)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from untrackable import checks
+from untrackable.checks import MOST_ROUNDS
 
 
 class GoalError(ValueError):
@@ -35,7 +36,7 @@ class GoalKindError(GoalError, TypeError):
     """A demand of the wrong type."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GoalField:
     """One demand: its name in `Goals`, its limits, and its words.
 
@@ -109,99 +110,59 @@ class GoalField:
 WANTS = ("frequencies", "quantiles", "mean")
 LARGEST_PEOPLE = 10**15
 LARGEST_EPS = 64.0
-_ROUNDS: dict[str, Any] = {"kind": "whole", "low": 1, "high": checks.MOST_ROUNDS}
 
-GOALS = {
-    field.name: field
-    for field in (
-        GoalField(
-            name="people", kind="whole", low=1, high=LARGEST_PEOPLE, label="People", help="People who take part."
-        ),
-        GoalField(name="values", kind="whole", low=2, help="Number of possible answers.", scope="each"),
-        GoalField(
-            name="bits",
-            kind="whole",
-            low=1,
-            high=256,  # as wide as encodings are
-            label="The number of bits",
-            help="Or the width of an encoded answer.",
-            scope="each",
-        ),
-        GoalField(
-            name="strings",
-            kind="whole",
-            low=1,
-            high=30,  # the longest string whose prefixes are discovered
-            metavar="BYTES",
-            help="Or strings to discover, up to this long.",
-            scope="single",
-        ),
-        GoalField(name="rounds", **_ROUNDS, label="Rounds", help="In how many rounds the answers come in."),
-        GoalField(
-            name="eps", kind="eps", high=LARGEST_EPS, label="Eps", help="Privacy of all that a person ever sends."
-        ),
-        GoalField(name="error", kind="probability", label="The error", help="Largest error of a published share."),
-        GoalField(
-            name="largest_eps", kind="eps", high=LARGEST_EPS, default=4.0, help="Largest eps a plan chooses."
-        ),
-        GoalField(
-            name="pooled",
-            **_ROUNDS,
-            default=1,
-            label="The number of pooled rounds",
-            help="Rounds pooled for one figure.",
-        ),
-        GoalField(
-            name="looks", **_ROUNDS, shown="the best", help="Rounds that one report is about.", scope="single"
-        ),
-        GoalField(name="typical", kind="probability", shown="0.05; yes/no 0.5", help="Share that errors are of."),
-        GoalField(name="beta", kind="probability", default=0.05, help="Probability of a larger error."),
-        GoalField(
-            name="simultaneous",
-            kind="no",
-            default=True,
-            typed="one_value",
-            help="The error holds for each answer, not for all at once.",
-        ),
-        GoalField(
-            name="want",
-            kind="word",
-            words=WANTS,
-            default="frequencies",
-            label="What is published",
-            metavar="WHAT",
-            help="Publish frequencies, quantiles or mean.",
-            scope="single",
-        ),
-        GoalField(
-            name="share", kind="share", default="1", label="The share", help="Share of people who have a turn."
-        ),
-        GoalField(
-            name="wipes",
-            kind="whole",
-            high=100,
-            default=0,
-            label="Wipes",
-            help="Wipes to allow for; 1 for web pages.",
-        ),
-        GoalField(name="relay", kind="yes", default=False, help="A relay hides who sends which report."),
-        GoalField(
-            name="crowd_delta",
-            kind="probability",
-            low=1e-12,
-            default=1e-6,
-            label="Delta in the crowd",
-            help="Chance that the relay's eps fails.",
-        ),
-        GoalField(
-            name="margin",
-            kind="margin",
-            default="1/20",
-            label="The margin",
-            help="Share of people who may be missing.",
-        ),
-    )
-}
+
+def _count(name: str, help: str, high: int = MOST_ROUNDS, **more: Any) -> GoalField:
+    """A whole number from 1 on."""
+    return GoalField(name, "whole", help, low=1, high=high, **more)
+
+
+_FIELDS = (
+    _count("people", "People who take part.", high=LARGEST_PEOPLE, label="People"),
+    GoalField("values", "whole", "Number of possible answers.", low=2, scope="each"),
+    _count(
+        "bits", "Or the width of an encoded answer.", high=256, label="The number of bits", scope="each"
+    ),  # as wide as encodings are
+    _count("strings", "Or strings to discover, up to this long.", high=30, metavar="BYTES", scope="single"),
+    _count("rounds", "In how many rounds the answers come in.", label="Rounds"),
+    GoalField("eps", "eps", "Privacy of all that a person ever sends.", high=LARGEST_EPS, label="Eps"),
+    GoalField("error", "probability", "Largest error of a published share.", label="The error"),
+    GoalField("largest_eps", "eps", "Largest eps a plan chooses.", high=LARGEST_EPS, default=4.0),
+    _count("pooled", "Rounds pooled for one figure.", default=1, label="The number of pooled rounds"),
+    _count("looks", "Rounds that one report is about.", shown="the best", scope="single"),
+    GoalField("typical", "probability", "Share that errors are of.", shown="0.05; yes/no 0.5"),
+    GoalField("beta", "probability", "Probability of a larger error.", default=0.05),
+    GoalField(
+        "simultaneous",
+        "no",
+        "The error holds for each answer, not for all at once.",
+        default=True,
+        typed="one_value",
+    ),
+    GoalField(
+        "want",
+        "word",
+        "Publish frequencies, quantiles or mean.",
+        words=WANTS,
+        default="frequencies",
+        label="What is published",
+        metavar="WHAT",
+        scope="single",
+    ),
+    GoalField("share", "share", "Share of people who have a turn.", default="1", label="The share"),
+    GoalField("wipes", "whole", "Wipes to allow for; 1 for web pages.", high=100, default=0, label="Wipes"),
+    GoalField("relay", "yes", "A relay hides who sends which report.", default=False),
+    GoalField(
+        "crowd_delta",
+        "probability",
+        "Chance that the relay's eps fails.",
+        low=1e-12,
+        default=1e-06,
+        label="Delta in the crowd",
+    ),
+    GoalField("margin", "margin", "Share of people who may be missing.", default="1/20", label="The margin"),
+)
+GOALS = {field.name: field for field in _FIELDS}
 """All demands, in the order in which help shows them."""
 Unknown = Literal["people", "rounds", "eps", "error"]
 UNKNOWNS: tuple[Unknown, ...] = ("people", "rounds", "eps", "error")

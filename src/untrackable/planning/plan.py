@@ -4,24 +4,26 @@ A plan solves for the one demand that the goals leave open: people, rounds, eps 
 names the smallest changes, each of which would be enough alone. For several answers at once it compares the ways to
 ask with one turn: draw one, ask about some or all jointly, or divide eps.
 
-`every_round` is what everybody in every round would give instead. There is no sample then, but a person's budget is
-divided over all rounds, so it wins at large eps only. Attendance gives people away, whatever the reports say.
+`plan_together` plans one campaign for several questions, with one turn for all of them: a person is charged and
+seen once. `every_round` is what everybody in every round would give instead. There is no sample then, but a
+person's budget is divided over all rounds, so it wins at large eps only. Attendance gives people away, whatever the
+reports say.
 """
 
 import contextlib
 import dataclasses
 import math
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from untrackable import checks
 from untrackable.brackets import Bracket
 from untrackable.checks import MOST_ROUNDS
-from untrackable.encodings.encoding import SHORTEST_SALT, Bit, Encoding
+from untrackable.encodings.encoding import SHORTEST_SALT, AskedTables, Bit, Encoding
 from untrackable.encodings.numbers import LARGEST_COUNT, IntegerRange
-from untrackable.encodings.record import Path
+from untrackable.encodings.record import Path, Record
 from untrackable.errors import UntrackableError
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import Fresh
@@ -38,6 +40,7 @@ from untrackable.planning.forecast import (
     best_report,
     fewest_reports,
     path_report,
+    table_law,
     widths,
 )
 from untrackable.planning.goal_fields import LARGEST_EPS, LARGEST_PEOPLE, Unknown
@@ -300,11 +303,12 @@ def error_of(goals: Goals) -> float:
 
 def people_needed(goals: Goals, error: float) -> int:
     """The fewest people with whom a figure's error is as small as this; ValueError if no number is enough."""
+    return smallest_integer(_excess(goals, "people", error), _first_guess(goals, error), low=1, high=LARGEST_PEOPLE)
 
-    def excess(people: int) -> float:
-        return math.log(error_of(goals.replace(people=people)) / error)
 
-    return smallest_integer(excess, _first_guess(goals, error), low=1, high=LARGEST_PEOPLE)
+def _excess(goals: Goals, name: str, error: float, times: int = 1) -> Callable[[Any], float]:
+    """How far a figure's error is above this one, by a demand that is `times` the given number, as a logarithm."""
+    return lambda value: math.log(error_of(goals.replace(**{name: value * times})) / error)
 
 
 def _first_guess(goals: Goals, error: float) -> int:
@@ -330,22 +334,14 @@ def rounds_possible(goals: Goals, error: float) -> int:
 def _rounds_possible(goals: Goals, error: float, start: int) -> int:
     """That for a given number of looks, looked for around `start`."""
     looks = goals.looks or 1
-    fewest = max(1, goals.pooled // looks)
-
-    def excess(stretches: int) -> float:
-        return math.log(error_of(goals.replace(rounds=stretches * looks)) / error)
-
+    fewest, excess = max(1, goals.pooled // looks), _excess(goals, "rounds", error, looks)
     return looks * largest_integer(excess, start // looks, low=fewest, high=MOST_ROUNDS // looks)
 
 
 def eps_needed(goals: Goals, error: float) -> float:
     """The smallest eps with which a figure's error is as small as this; ValueError if there is none."""
-
-    def excess(eps: float) -> float:
-        return math.log(error_of(goals.replace(eps=eps)) / error)
-
     lowest = _SMALLEST_EPS * (goals.wipes + 1)
-    return smallest_real(excess, 1.0, low=lowest, high=LARGEST_EPS, close=_CLOSE)
+    return smallest_real(_excess(goals, "eps", error), 1.0, low=lowest, high=LARGEST_EPS, close=_CLOSE)
 
 
 def solve(goals: Goals) -> tuple[Goals, str]:
@@ -374,7 +370,7 @@ def _solved_eps(goals: Goals, wanted: float) -> tuple[Goals, str]:
     try:
         eps = eps_needed(goals, wanted)
     except ValueError:
-        return largest, f"No eps is enough: who answers by chance alone makes an error of more than ±{wanted:g}."
+        return largest, f"No eps is enough: the random choice of who answers makes an error above ±{wanted:g}."
     if eps <= goals.largest_eps:
         return goals.replace(eps=eps), ""
     return (
@@ -433,10 +429,8 @@ def _longer_rounds(goals: Goals, error: float) -> Iterator[Change]:
 
 
 def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
-    def excess(pooled: int) -> float:
-        return math.log(error_of(goals.replace(pooled=pooled)) / error)
-
-    pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=goals.rounds or goals.pooled)
+    excess, high = _excess(goals, "pooled", error), goals.rounds or goals.pooled
+    pooled = smallest_integer(excess, goals.pooled, low=goals.pooled, high=high)
     if pooled > goals.pooled:
         yield Change("pooled", pooled, f"{pooled:,} rounds pooled for one figure")
 
@@ -444,10 +438,7 @@ def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
 def _fewer_answers(goals: Goals, error: float) -> Iterator[Change]:
     if goals.asked is not None or goals.discovered is not None or goals.size == 2:
         return
-
-    def excess(values: int) -> float:
-        return math.log(error_of(goals.with_values(values)) / error)
-
+    excess = _excess(goals.with_values(3), "values", error)
     fewer = largest_integer(excess, 3, low=3, high=goals.size - 1)
     yield Change("values", fewer, f"at most {fewer:,} answers")
 
@@ -476,6 +467,22 @@ class EveryRound(NamedTuple):
     standard_error: float | None
     linked: bool
     why: str = ""
+
+
+class Instead(NamedTuple):
+    """What everybody in every round would give instead: the eps from which on it is better, and all mechanisms.
+
+    `better_from` is None if it is better at no eps, and `rows` if nobody asked for them.
+    """
+
+    better_from: float | None
+    rows: tuple[EveryRound, ...] | None
+
+
+def instead_of(plan: Plan, *, mechanisms: bool, progress: Progress = no_progress) -> Instead:
+    """What everybody in every round would give instead of a plan. All `mechanisms` take a while."""
+    rows = every_round(plan.solved, progress=progress) if mechanisms else None
+    return Instead(better_from(plan.solved.replace(looks=plan.goals.looks)), rows)
 
 
 def better_from(goals: Goals) -> float | None:
@@ -542,3 +549,80 @@ def every_round(goals: Goals, *, progress: Progress = no_progress) -> tuple[Ever
         except (UntrackableError, ValueError) as reason:
             rows.append(EveryRound(entry.name, None, False, str(reason)))
     return tuple(sorted(rows, key=lambda row: (row.standard_error is None, row.standard_error or 0.0)))
+
+
+_ANSWERS = ("encoding", "values", "bits")
+"""What one question says. All else is for all questions together."""
+
+
+class Part(NamedTuple):
+    """One question: its answers, and how far its figures will be off, all its answers at once."""
+
+    name: str
+    encoding: Encoding
+    figure: Promise
+    one_round: Promise
+    quarter: Promise
+    all_rounds: Promise
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QuestionSet(NotebookTable):
+    """The plan of one campaign for all questions, and what it promises for each of them."""
+
+    plan: Plan
+    parts: tuple[Part, ...]
+
+    @property
+    def met(self) -> bool:
+        """Whether the goals are met."""
+        return self.plan.met
+
+    def campaign(self) -> CampaignDraft:
+        """The beginning of the one campaign."""
+        return self.plan.campaign()
+
+
+def plan_together(
+    questions: Mapping[str, Mapping[str, Any]], *, progress: Progress = no_progress, **shared: Any
+) -> QuestionSet:
+    """Plan one campaign for several questions, each a name with `encoding`, `values` or `bits`.
+
+    `shared` are the other fields of `Goals`, for all questions together.
+
+    Example: plan_together({"smokes": {"values": 2}, "age": {"values": 8}}, people=100_000, rounds=12, eps=2)
+    """
+    if len(questions) < 2:
+        raise ValueError(f"give two questions or more, got {len(questions)}; for one, call plan")
+    attributes = {name: _answers(name, asked, shared) for name, asked in questions.items()}
+    record = Record(attributes=attributes, tables=[(name,) for name in attributes])
+    together = plan(goals=Goals(encoding=record, **shared), progress=progress)
+    return QuestionSet(together, tuple(_part(name, encoding, together) for name, encoding in attributes.items()))
+
+
+def _answers(name: str, asked: Mapping[str, Any], shared: Mapping[str, Any]) -> Encoding:
+    """The encoding of one question; an error names it."""
+    if unknown := [key for key in asked if key not in _ANSWERS]:
+        raise ValueError(
+            f"question {name}: {unknown[0]} is not its own; give {', '.join(_ANSWERS)}, and all else once"
+        )
+    if twice := [key for key in _ANSWERS if key in shared]:
+        raise ValueError(f"{twice[0]} is for one question, not for all together")
+    try:
+        goals = Goals(people=1, rounds=1, eps=1.0, **asked)
+        encoding = chosen_encoding(goals, b"")
+        if encoding is None or goals.asked is not None or goals.discovered is not None:
+            raise ValueError("a set has questions with one answer each, out of a known list")
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"question {name}: {error}") from None
+    return encoding
+
+
+def _part(name: str, encoding: Encoding, together: Plan) -> Part:
+    asked = together.solved.asked
+    if asked is None:
+        raise TypeError("the goals must ask for tables")
+    law = table_law(together.mechanism, together.solved, AskedTables(asked.views, (asked.named(name),)))
+    promises = (together.figure, together.one_round, together.quarter, together.all_rounds)
+    return Part(name, encoding, *(law.promise(together.solved, promise.rounds) for promise in promises))

@@ -543,7 +543,7 @@ class AnswerFiles:
 
 def picture(ending: str, chart: Chart) -> bytes:
     """A chart as a picture. This runs in the process for heavy work."""
-    from untrackable.display.picture import Picture
+    from untrackable.display.charts import Picture
 
     return Picture.of([chart]).content(ending)
 

@@ -12,18 +12,23 @@ from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
 from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
-from untrackable.display.audit import (
+from untrackable.display.audit import Line
+from untrackable.display.audit import lines as audit_lines
+from untrackable.display.audit import verdict as audit_verdict
+from untrackable.display.campaign import (
+    accuracy_words,
+    campaign_accuracy,
+    guarantee_words,
+    schedule_words,
+    spread_words,
+)
+from untrackable.display.observer import (
     FOLLOWING_CAPTION,
-    Line,
     followed_rows,
     followed_words,
     following_chart,
     rival_words,
 )
-from untrackable.display.audit import lines as audit_lines
-from untrackable.display.audit import verdict as audit_verdict
-from untrackable.display.campaign import guarantee_words, schedule_words
-from untrackable.display.campaign_accuracy import accuracy_words, campaign_accuracy, spread_words
 from untrackable.display.svg import legend, svg_of
 from untrackable.display.view import Table
 from untrackable.encodings.encoding import Choices
