@@ -268,6 +268,19 @@ def test_help_and_import_load_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
 
 
+def test_a_client_loads_nothing_that_only_servers_and_estimates_need() -> None:
+    """And before it joins or sends, nothing of what only these need."""
+    script = (
+        "import sys; from untrackable import Client;"
+        "loaded = {'untrackable.protocol.campaign'} & set(sys.modules);"
+        "from untrackable import Campaign, Policy;"
+        "loaded |= {'numpy', 'click', 'ssl', 'http.client', 'urllib.request'} & set(sys.modules);"
+        "loaded |= {name for name in sys.modules if name.startswith('untrackable.mechanisms')};"
+        "sys.exit(f'loaded {loaded}' if loaded else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
 def test_a_collector_loads_nothing_heavy_before_somebody_asks_for_it() -> None:
     """Every process of a collector would hold it in memory."""
     script = (
@@ -278,7 +291,7 @@ def test_a_collector_loads_nothing_heavy_before_somebody_asks_for_it() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
 
 
-@pytest.mark.parametrize("package", ["", ".encodings", ".estimation", ".mechanisms", ".theory"])
+@pytest.mark.parametrize("package", ["", ".encodings", ".estimation", ".mechanisms", ".randomizers", ".theory"])
 def test_public_names_are_there(package: str) -> None:
     """They are loaded where they are used, told to type checkers, listed and mentioned."""
     found = importlib.import_module(f"untrackable{package}")
