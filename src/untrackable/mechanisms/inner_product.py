@@ -34,9 +34,7 @@ from untrackable.kernels.engine import compiled, read_only
 from untrackable.mechanisms.local_interface import Truthfulness
 from untrackable.mechanisms.randomness import random_words, simulate_noisy_symbols
 from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH
-from untrackable.randomizers.randomness import (
-    flip_eps,
-)
+from untrackable.randomizers.randomness import flip_eps
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty

@@ -55,15 +55,12 @@ from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
 from untrackable.randomizers.interface import FORMS, Randomizer, from_json
 from untrackable.randomizers.local import OneNoisyBit
-from untrackable.randomizers.randomness import (
-    flip_eps,
-)
+from untrackable.randomizers.randomness import WHOLE, flip_eps
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, mean_radius
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor
 
-_WORD = 1 << 64
 _LINE = 1e-9
 """Weights are on a line if they are off it by at most this share of their range."""
 ONLY_THE_MEAN = "one noisy bit of each number tells the mean only: no frequencies, no quantiles, and no other sums"
@@ -180,7 +177,7 @@ class OneBitMean(_OneNoisyBit, randomizers.OneBitMean):
 
     def _span(self) -> float:
         """1/(1-2η), the difference that one bit makes to n times the mean, as a share of the range."""
-        return _WORD / (_WORD - 2 * self.flip.threshold)
+        return WHOLE / (WHOLE - 2 * self.flip.threshold)
 
     def aggregator(self, scope: Scope) -> "MeanAggregator":
         lie = self.flip.probability
@@ -303,7 +300,7 @@ class SubsetSelection(randomizers.SubsetSelection):
 
     def _one_of_two(self) -> tuple[Fraction, Fraction]:
         """The probabilities that the set contains the value but not another one, and the other way round."""
-        missed, others = Fraction(self.miss.threshold, _WORD), self.values - 1
+        missed, others = Fraction(self.miss.threshold, WHOLE), self.values - 1
         return (1 - missed) * Fraction(self.values - self.size, others), missed * Fraction(self.size, others)
 
     def _log_sets(self) -> tuple[float, float]:
@@ -313,7 +310,7 @@ class SubsetSelection(randomizers.SubsetSelection):
 
     def _shares(self) -> tuple[float, float, float]:
         """The probabilities that a set contains its sender's value, and another; and one over their difference."""
-        there = 1 - Fraction(self.miss.threshold, _WORD)
+        there = 1 - Fraction(self.miss.threshold, WHOLE)
         elsewhere = (self.size - there) / (self.values - 1)
         return float(there), float(elsewhere), float(1 / (there - elsewhere))
 

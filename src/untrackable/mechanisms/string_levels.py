@@ -12,11 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, randomizers
 from untrackable.errors import SumsError
-from untrackable.estimation.aggregators import (
-    InnerProductAggregator,
-    Reports,
-    Scope,
-)
+from untrackable.estimation.aggregators import InnerProductAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import UnknownSpread
 from untrackable.mechanisms.inner_product import NoisyInnerProduct

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from untrackable import checks
 from untrackable.randomizers.inner_product import LARGEST_WIDTH, NoisyInnerProduct
-from untrackable.randomizers.randomness import Entropy, log_ratio_upper
+from untrackable.randomizers.randomness import WHOLE, Entropy, log_ratio_upper
 from untrackable.randomizers.views import LARGEST_WEIGHT
 
 MOST_PARTS = 8
@@ -83,7 +83,7 @@ class Divided:
 
     def largest_loss(self) -> float:
         """The sum over all parts, rounded up once."""
-        more = math.prod(((1 << 64) - base.flip.threshold) * ((1 << base.width) - 1) for base in self.bases)
+        more = math.prod((WHOLE - base.flip.threshold) * ((1 << base.width) - 1) for base in self.bases)
         return log_ratio_upper(more, math.prod(base.flip.threshold for base in self.bases))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from untrackable import checks
 from untrackable.randomizers.randomness import (
+    WHOLE,
     Chance,
     Entropy,
     below,
@@ -17,7 +18,6 @@ from untrackable.randomizers.randomness import (
 LARGEST_SET = 4096
 """The largest number of values of a list."""
 MOST_VALUES = 1 << 32
-_WORD = 1 << 64
 
 
 class OneNoisyBit:
@@ -110,7 +110,7 @@ class SubsetSelection:
     def odds(self) -> tuple[int, int]:
         """The odds of a set with the value against one without it, as two integers: the exact e^eps."""
         missed = self.miss.threshold
-        return (_WORD - missed) * (self.values - self.size), missed * self.size
+        return (WHOLE - missed) * (self.values - self.size), missed * self.size
 
     def draw(self, value: int, entropy: Entropy) -> int:
         """A report: 8 bytes decide whether the set misses the value, and then each other element is drawn."""
