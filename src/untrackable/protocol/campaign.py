@@ -34,6 +34,7 @@ from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
     from untrackable.mechanisms.interface import Mechanism
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
 _VERSION = 1
 """The version of campaigns and of directories."""
@@ -317,15 +318,11 @@ class Campaign:
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
         return {
-            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
+            **common_json(self, self.randomizer),
             **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),
-            "encoding": self.encoding.to_json(),
             "first_round": self.first_round,
-            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
-            "mechanism": self.randomizer.to_json(),
             "question": self.question,
             "round_seconds": self.round_seconds,
-            "rounds": self.rounds,
             "version": _VERSION,
         }
 
@@ -337,7 +334,6 @@ class Campaign:
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
         document = read_document("campaign", data, _FIELDS, ("turns", "gateway"))
-        turns = document.get("turns")
         try:
             campaign = Campaign(
                 question=document["question"],
@@ -345,10 +341,8 @@ class Campaign:
                 randomizer=_randomizer(document["mechanism"]),
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
-                rounds=document["rounds"],
-                guarantee=Guarantee.from_json(document["guarantee"], turns="turns" in document),
-                turns=turns_from_json(turns, document["rounds"]) if "turns" in document else None,
                 gateway=Gateway.from_json(document["gateway"]) if "gateway" in document else None,
+                **common_fields(document),
             )
         except RecursionError:
             raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
@@ -415,6 +409,26 @@ class Directory:
                 "the directory is not canonical: it must be written exactly as `to_bytes` writes it"
             )
         return directory
+
+
+def common_json(asked: "Campaign | CampaignDraft", randomizer: Randomizer) -> dict[str, Any]:
+    """The fields that a campaign and its draft have in common, as JSON."""
+    return {
+        "encoding": None if asked.encoding is None else asked.encoding.to_json(),
+        "mechanism": randomizer.to_json(),
+        "rounds": asked.rounds,
+        "guarantee": asked.guarantee.to_json(turns=asked.turns is not None),
+        **({} if asked.turns is None else {"turns": turns_to_json(asked.turns)}),
+    }
+
+
+def common_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """These fields from JSON, but for the encoding and the mechanism."""
+    return {
+        "rounds": fields["rounds"],
+        "guarantee": Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
+        "turns": turns_from_json(fields["turns"], fields["rounds"]) if "turns" in fields else None,
+    }
 
 
 def check_turns(turns: Turns | None, randomizer: Randomizer, rounds: int | None, guarantee: Guarantee) -> None:

@@ -17,9 +17,9 @@ from untrackable.protocol.campaign import (
     Guarantee,
     check_crowd,
     check_turns,
+    common_fields,
+    common_json,
     fields_of,
-    turns_from_json,
-    turns_to_json,
 )
 from untrackable.theory.turns import Turns
 
@@ -49,27 +49,19 @@ class CampaignDraft:
 
     def to_json(self) -> dict[str, Any]:
         """The draft as JSON, from which `from_json` makes an equal one."""
-        return {
-            "encoding": None if self.encoding is None else self.encoding.to_json(),
-            "mechanism": self.mechanism.to_json(),
-            "rounds": self.rounds,
-            "guarantee": self.guarantee.to_json(turns=self.turns is not None),
-            **({} if self.turns is None else {"turns": turns_to_json(self.turns)}),
-        }
+        return common_json(self, self.mechanism)
 
     @staticmethod
     def from_json(document: object) -> "CampaignDraft":
         """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
         names = (name for name in CampaignDraft.__slots__ if name != "turns")
         fields = fields_of("a campaign draft must be a JSON object: it", document, names, "turns")
-        encoding, turns = fields["encoding"], fields.get("turns")
+        encoding = fields["encoding"]
         try:
             return CampaignDraft(
                 encoding=None if encoding is None else encoding_from_json(encoding),
                 mechanism=mechanism_from_json(fields["mechanism"]),
-                rounds=fields["rounds"],
-                guarantee=Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
-                turns=turns_from_json(turns, fields["rounds"]) if "turns" in fields else None,
+                **common_fields(fields),
             )
         except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
             raise CampaignError(f"the campaign draft is not valid: {error}") from error
