@@ -13,6 +13,7 @@ from tests import distribution
 from tests.client.samples import START, campaign, turns_campaign
 from tests.client.vectors import VISIT, about, in_a_crowd
 from tests.randomizers.test_vectors import GROUPS
+from untrackable.client import client, sending
 from untrackable.encodings.encoding import Categories, Choices, Encoding, Presence
 from untrackable.encodings.numbers import Buckets, IntegerRange
 from untrackable.encodings.record import Path as AnswerPath
@@ -198,3 +199,8 @@ def test_a_client_without_an_engine_reads_what_it_can_check(alone: Path, tmp_pat
     (tmp_path / "asked").write_bytes(false.to_bytes())
     run = python(JOIN, alone, tmp_path / "asked", tmp_path / "folder")
     assert "it declares eps = 0.5, and has 1" in run.stderr.splitlines()[-1]
+
+
+def test_it_waits_longer_for_another_sender_than_an_attempt_takes() -> None:
+    """The client does not load what sends for this number."""
+    assert client._PATIENCE >= sending.TIMEOUT + 30

@@ -42,7 +42,6 @@ MARGIN = 20
 """Reports stay away from both ends of a round by this part of it, because clocks may be wrong."""
 _FARTHEST = 1 << 24
 """The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
-_DAY_SECONDS = 86_400
 _PATIENCE = 90.0
 """How many seconds to wait for a report that is being sent: longer than an attempt takes (`sending.TIMEOUT`)."""
 
@@ -295,6 +294,8 @@ class Client(Member):
         `newcomer` says whether it really is the first one; somebody who had used it before does not count for
         retention.
         """
+        from untrackable.encodings.days_of_use import DaysOfUse
+
         if self.campaign.encoding.values == 1:  # A campaign that only counts people has no days.
             self.answer(True)
             return
@@ -303,8 +304,6 @@ class Client(Member):
         now = self._clock()
         with self.opened(now) as (_, held):
             before = None if held is None else held.days
-        from untrackable.encodings.days_of_use import DaysOfUse
-
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
         self._hold(days.answer(self.campaign.encoding, _day(now)), days)
 
@@ -335,10 +334,10 @@ def offer(folder: Path, campaign: "Campaign", policy: Policy, *, clock: Clock = 
 
 def _checked_offer(ledger: Ledger, campaign: "Campaign", policy: Policy, now: float) -> int:
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
-    policy.check_sending(campaign)
-    _check_sendable(campaign)
     from untrackable.accounting.check import client_problems
 
+    policy.check_sending(campaign)
+    _check_sendable(campaign)
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     first = campaign.last_begun(now) + 1
@@ -364,7 +363,9 @@ def _check_sendable(campaign: "Campaign") -> None:
 
 def _day(now: float) -> int:
     """The day in UTC, numbered from 1970."""
-    return int(now // _DAY_SECONDS)
+    from untrackable.encodings.days_of_use import DAY_SECONDS
+
+    return int(now // DAY_SECONDS)
 
 
 def members(folder: Path, *, clock: Clock = time.time) -> list[Member]:
