@@ -92,7 +92,7 @@ dist: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.distribution dist
 
 clean:
-	rm -rf $(VENV) build dist $(BROWSER)/node_modules $(BROWSER)/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist $(BROWSER)/node_modules $(BROWSER)/dist clients/node/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/.ready: requirements.lock pyproject.toml

@@ -112,15 +112,7 @@ def measure(*, small: bool = False) -> Iterator[Row]:
     """Measure a collector with a store in SQLite. There is no small size: wrk takes whole seconds."""
     if shutil.which("wrk") is None:
         raise Unavailable("wrk: apt-get install wrk")
-    campaign = Campaign(
-        question="Which of 1,024?",
-        encoding=Categories(names=[f"page {i}" for i in range(1024)]),
-        randomizer=Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6, width=1),
-        first_round=int(time.time()) - 60,
-        round_seconds=86400,
-        rounds=30,
-        guarantee=Guarantee(eps=2.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
-    )
+    campaign = asked_now()
     path, keys = f"/campaigns/{campaign.id}/reports", GatewayKeys().with_list(12, 30)
     fields = ((b"content-type", b"application/octet-stream"),)
     with tempfile.TemporaryDirectory() as name:
@@ -159,6 +151,19 @@ def measure(*, small: bool = False) -> Iterator[Row]:
                 yield COST.row(statistics.median(hidden.cost / direct.cost for direct, hidden in pairs), size)
         finally:
             server.end()
+
+
+def asked_now() -> Campaign:
+    """A campaign whose first round is on."""
+    return Campaign(
+        question="Which of 1,024?",
+        encoding=Categories(names=[f"page {i}" for i in range(1024)]),
+        randomizer=Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6, width=1),
+        first_round=int(time.time()) - 60,
+        round_seconds=86400,
+        rounds=30,
+        guarantee=Guarantee(eps=2.0, delta=1e-6, values="any", gamma=0.0, tracking_delta=0.0),
+    )
 
 
 def report() -> bytes:

@@ -166,8 +166,9 @@ def test_versions_are_locked_and_have_no_digests() -> None:
 
 
 def test_there_is_one_version() -> None:
-    package = json.loads((distribution.ROOT / "clients" / "browser" / "package.json").read_text(encoding="utf-8"))
-    assert package["version"] == __version__
+    for client in ("browser", "node"):
+        package = json.loads((distribution.ROOT / "clients" / client / "package.json").read_text(encoding="utf-8"))
+        assert package["version"] == __version__
     changes = (distribution.ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (\S+)", changes, re.M)[0] == __version__
     assert (

@@ -1,6 +1,7 @@
 /**
  * Builds the client, and the chunks that it loads for a crowd, and for views of values: the files that the collector
- * serves, whose names contain digests; or with `--package` those of the npm package, with types.
+ * serves, whose names contain digests; with `--package` those of the npm package, with types; or with `--node` those
+ * of the npm package for Node.js.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -8,6 +9,9 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+
+/** What the client loads only where it is needed. */
+const CHUNKS = ["consent", "crowd", "preview", "views"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const options = {
@@ -28,7 +32,7 @@ const text = async (entry, more) =>
 
 /** The client, which loads chunks by these names, and compares each with its digest if there is one. */
 const client = chunks =>
-  text("src/client.ts", {
+  text("src/untrackable.ts", {
     define: Object.fromEntries(
       Object.entries(chunks).flatMap(([what, [file, integrity]]) => [
         [what.toUpperCase(), JSON.stringify(`./${file}`)],
@@ -39,7 +43,7 @@ const client = chunks =>
       {
         name: "chunks",
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.\/(crowd|views)\.js$/ }, ({ kind, path }) =>
+          onResolve({ filter: new RegExp(`^\\./(${CHUNKS.join("|")})\\.js$`) }, ({ kind, path }) =>
             kind == "dynamic-import" ? { path: `./${chunks[path.slice(2, -3)][0]}`, external: true } : null,
           ),
       },
@@ -53,19 +57,49 @@ function fill(folder, files) {
 }
 
 const parts = Object.fromEntries(
-  await Promise.all(["crowd", "views"].map(async what => [what, await text(`src/${what}.ts`)])),
+  await Promise.all(CHUNKS.map(async what => [what, await text(`src/${what}.ts`)])),
 );
 const chunks = made => Object.fromEntries(Object.entries(parts).map(([what, part]) => [what, made(what, part)]));
-if (process.argv[2] == "--package") {
+/** Write the types of the package in a folder. */
+const types = folder =>
+  execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", folder], { stdio: "inherit" });
+
+/** The client for Node.js in one file, with files of its own in place of those about the browser. */
+const forNode = async (folder, entry) =>
+  text(join(folder, `src/${entry}.ts`), {
+    platform: "node",
+    target: "node18",
+    inject: [join(folder, "src/crypto.ts")],
+    minify: false,
+    define: Object.fromEntries(
+      CHUNKS.flatMap(what => [what, what + "_digest"]).map(name => [name.toUpperCase(), '""']),
+    ),
+    plugins: [
+      {
+        name: "node",
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /^\.\/(environment|storage)\.js$/ }, ({ path }) => ({
+            path: join(folder, "src", path.replace(".js", ".ts")),
+          })),
+      },
+    ],
+  });
+
+if (process.argv[2] == "--node") {
+  const folder = join(here, "../node");
+  fill(join(folder, "dist"), {
+    "untrackable.js": await forNode(folder, "untrackable"),
+    "send.js": await forNode(folder, "send"),
+  });
+  types(folder);
+} else if (process.argv[2] == "--package") {
   // Applications bundle this one themselves, so it does not insist on how the chunks are written.
   const shipped = await client(chunks(what => [`${what}.js`, ""]));
   fill(join(here, "dist"), {
     "untrackable.js": shipped,
     ...Object.fromEntries(Object.entries(parts).map(([what, part]) => [`${what}.js`, part])),
   });
-  execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "-p", here], {
-    stdio: "inherit",
-  });
+  types(here);
 } else {
   const shipped = await client(
     chunks((what, part) => [name(what, part), "sha256-" + digest("sha256", part).digest("base64")]),

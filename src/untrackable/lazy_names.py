@@ -1,5 +1,6 @@
 """Public names of a package that are loaded where they are first used, so that importing the package is instant.
 
+The names are the imports in the package's stub, `__init__.pyi`, where type checkers and editors find them, too.
 `lazy_loader` does the same, and would be one more package that every client has to install for these lines.
 """
 
@@ -9,23 +10,24 @@ import importlib
 
 TYPE_CHECKING = False  # as type checkers know it; importing it would take most of the time
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
 
-def lazy_names(
-    package: str, homes: Mapping[str, str]
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's `__all__`, `__getattr__` and `__dir__`, given the module in it that each name comes from."""
+def lazy_names(package: Any) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__all__`, `__getattr__` and `__dir__` of the package with this `__spec__`, by the stub beside it."""
+    stub: str = package.loader.get_data(f"{package.origin}i").decode()  # also from a package in a ZIP file
+    imports = (line.split() for line in stub.splitlines() if line.startswith("from "))
+    homes = {name: home for _, home, _, name, *_ in imports}
     names = sorted(homes)
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
         from untrackable.extras import extra
 
         with extra("all"):
-            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            return getattr(importlib.import_module(homes[name]), name)
 
     def listed() -> list[str]:
         return names.copy()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from untrackable.answers.answer import Answer, Question, answer
-from untrackable.answers.trend import answered_trend, number_trends, people_trend, trend
+from untrackable.answers.trend import number_trends, people_trend, share_trends, trend
 from untrackable.encodings import Bit, Encoding, IntegerRange, Path
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.mechanisms.local import Fresh
@@ -111,8 +111,9 @@ def test_intervals_hold_of_each_look_and_of_all_under_changing_answers(
         # Everybody is active in all rounds, so rounds have about as many reports each.
         missed_mean += bool(((truth.mean(axis=0) < low) | (truth.mean(axis=0) > high)).any())
         if trial < 40:
-            band = trend(question, sums, range(of.values)).interval()
-            missed_band += bool(((truth < band.lower) | (truth > band.upper)).any())
+            bands = trend(question, sums, range(of.values))
+            lower, upper = (np.stack([getattr(each, end) for each in bands], axis=1) for end in ("lower", "upper"))
+            missed_band += bool(((truth < lower) | (truth > upper)).any())
     assert missed <= binom.isf(ALARM, trials * rounds * looks, 0.05)
     assert missed_mean <= binom.isf(ALARM, trials, 0.05)
     assert missed_band <= binom.isf(ALARM, 40, 0.05)
@@ -137,12 +138,12 @@ def test_trends_are_over_looks() -> None:
     path = Path(of=IntegerRange(low=0, high=3), looks=2)
     paths = changing(path, 4000, 3, 5)
     result, sums, question = answers_of(path, paths, 3, eps=5.0)
-    shares = trend(question, sums, [0, 3])
+    shares, _ = trend(question, sums, [0, 3])
     assert shares.rounds == (1, 2, 3, 4, 5, 6)
     assert not shares.independent
-    again = answered_trend(result, [0, 3])
+    again, _ = share_trends(result, [0, 3])
     assert again.rounds == shares.rounds
-    assert again.frequencies == pytest.approx(shares.frequencies)
+    assert again.estimates == pytest.approx(shares.estimates)
     means = next(each for each in number_trends(result) if "mean" in each.name)
     assert means.rounds == shares.rounds
     assert all(low <= 1.5 <= high for low, high in zip(means.lower + -0.1, means.upper + 0.1, strict=True))

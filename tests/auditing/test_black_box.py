@@ -12,7 +12,7 @@ import importlib.util
 import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,13 @@ from untrackable.auditing.black_box import (
     advantage_lower,
     audit_client,
     disjoint_pairs,
-    eps_lower,
     gamma_lower,
     persistence,
     sharing,
     smallest_found,
+    value_leak,
 )
-from untrackable.auditing.streams import Streams, collect, from_bits, halves
+from untrackable.auditing.streams import Streams, collect, halves
 from untrackable.display.evidence import client_failed, client_verdict
 from untrackable.errors import AuditError
 from untrackable.mechanisms import Unary
@@ -52,6 +52,18 @@ def simulated(mechanism: Mechanism, value: object, clients: int, reports: int, s
     if told.ndim == 2:
         told = np.ascontiguousarray(told).astype("<u8")[..., None].view(np.uint8)
     return np.unpackbits(told.astype(np.uint8), axis=2, count=mechanism.report_bits, bitorder="little")
+
+
+def from_bits(samples: Sequence[Bits]) -> list[Streams]:
+    """Streams of reports that are bits already. Each sample is clients × reports × bits, for one value."""
+    packed = [np.packbits(bits, axis=2) for bits in samples]
+    rows = np.concatenate([rows.reshape(-1, rows.shape[2]) for rows in packed])
+    known, numbers = np.unique(rows, axis=0, return_inverse=True)
+    cuts = np.cumsum([rows.shape[0] * rows.shape[1] for rows in packed])[:-1]
+    return [
+        Streams(bits, tokens.reshape(bits.shape[:2]), known.shape[0], np.zeros(bits.shape[:2], dtype=np.int64))
+        for bits, tokens in zip(samples, np.split(numbers.reshape(-1), cuts), strict=True)
+    ]
 
 
 def streams(mechanism: Mechanism, value: object, clients: int, reports: int, seed: int) -> Streams:
@@ -193,7 +205,7 @@ def test_eps_is_covered() -> None:
     result = []
     for i in range(runs):
         samples = from_bits([bits[i * clients : (i + 1) * clients] for bits in both])
-        result.append(eps_lower(samples, level=level, seed=i).lower)
+        result.append(value_leak(samples, level=level, seed=i).eps.lower)
     assert sum(lower > exact for lower in result) <= most_violations(runs, level)
     assert sum(lower > exact / 3 for lower in result) > most_violations(runs, level)
 
@@ -223,21 +235,21 @@ def test_repeats_follow_stored_executions() -> None:
 def test_eps_is_nearly_exact() -> None:
     mechanism = Memoized(RandomizedResponse(eps=1.0))
     samples = from_bits([simulated(mechanism, value, 20_000, 1, seed=value) for value in (0, 1)])
-    result = eps_lower(samples)
+    result = value_leak(samples).eps
     assert 0.85 < result.lower < 1.0
     assert 0.9 < result.sampled < 1.1
-    with_delta = eps_lower(samples, delta=0.1)
+    with_delta = value_leak(samples, delta=0.1).eps
     assert with_delta.lower == pytest.approx(math.log((math.e / (1 + math.e) - 0.1) * (1 + math.e)), abs=0.15)
 
 
 def test_eps_looks_at_all_reports_and_at_the_easiest_pair() -> None:
     rng = np.random.default_rng(3)
     fresh = [(rng.random((400, 400, 1)) < chance).astype(np.uint8) for chance in (0.4, 0.45, 0.6)]
-    result = eps_lower(from_bits(fresh))
+    result = value_leak(from_bits(fresh)).eps
     assert result.lower > 3.5
     assert result.outside.hits == 0
     assert result.sampled == math.inf
-    one = eps_lower([sample.between(0, 1) for sample in from_bits(fresh)])
+    one = value_leak([sample.between(0, 1) for sample in from_bits(fresh)]).eps
     assert one.lower < 0.9
 
 
@@ -246,9 +258,9 @@ def test_too_few_people() -> None:
     with pytest.raises(AuditError, match="at least 16 people"):
         advantage_lower(*halves(sample))
     with pytest.raises(AuditError, match="at least 16 clients"):
-        eps_lower([sample, sample])
+        value_leak([sample, sample])
     with pytest.raises(ValueError, match="at least two values"):
-        eps_lower([sample])
+        value_leak([sample])
     with pytest.raises(ValueError, match="level must be strictly between"):
         advantage_lower(*halves(sample), level=1.0)
 

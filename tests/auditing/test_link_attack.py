@@ -181,7 +181,7 @@ def test_attacks_draw_from_a_stream_of_their_own() -> None:
         table = scores(slice(None))
         own = np.diag(table)
         others = table[~np.eye(400, dtype=bool)]
-        truth.append(attacks.area(own, others, 0.95).sampled)
+        truth.append(attacks.area(own, others).sampled)
     reach = 8 * math.hypot(areas.std(ddof=1), float(np.std(truth, ddof=1))) / math.sqrt(6)
     assert abs(areas.mean() - np.mean(truth)) < reach
     assert reach < 0.06  # shared words made it 0.068 too small

@@ -302,7 +302,7 @@ def test_names_and_parameters() -> None:
         ("deck", ["bits=3", "slots=4", "eps_report=-1"], None, "eps_report must be positive and finite, got -1"),
         ("rappor", [], "firefox", "preset of rappor must be one of: chrome, paper; got 'firefox'"),
         ("rappor", ["f=1"], "chrome", "give parameters or a preset, not both"),
-        ("nowhere:thing", [], None, "cannot import nowhere"),
+        ("nowhere:thing", [], None, "there is no module nowhere"),
         ("math:nothing", [], None, "math has no nothing"),
         ("math:pi", [], None, "math:pi is neither a mechanism nor a function that makes one"),
     ]:

@@ -6,7 +6,7 @@ import pytest
 
 from untrackable import Categories, Deck, Fresh, NoisyInnerProduct
 from untrackable.auditing.audit import TurnsAudit, audit_turns
-from untrackable.collector.dashboard.jobs import audit_campaign, shown_audit
+from untrackable.collector.dashboard.jobs import attacked, shown_audit
 from untrackable.display.audit import lines, verdict
 from untrackable.display.campaign import attendance_words
 from untrackable.mechanisms import Present
@@ -89,9 +89,8 @@ def test_a_notebook_shows_it(audit: TurnsAudit) -> None:
 
 
 def test_the_page_of_a_campaign() -> None:
-    facts = audit_campaign(turns_campaign().to_bytes())
-    assert facts.own == facts.rival == []
-    shown = shown_audit(facts)
+    assert attacked(turns_campaign())[:2] == ([], [])
+    shown = shown_audit(turns_campaign().to_bytes())
     assert shown["no_attack"] == "nobody sends two reports, so there is nothing to match"
     assert "there is nothing to link (exact)" in shown["lead"][0]
     assert "at most 0.002 (upper" in shown["lead"][1]

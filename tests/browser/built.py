@@ -30,10 +30,10 @@ def build(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def script(folder: Path) -> Path:
+def script(folder: Path, source: str = "test/vectors.ts") -> Path:
     """The program that answers what tests ask, as one file."""
-    path = folder / "vectors.mjs"
-    node("test/bundle.mjs", str(path))
+    path = (folder / Path(source).name).with_suffix(".mjs")
+    node("test/bundle.mjs", str(path), source)
     return path
 
 

@@ -1,5 +1,7 @@
 """A person in a real browser answers campaigns that rely on a crowd, through a relay that is its own process."""
 
+import contextlib
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,10 +28,12 @@ from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.sealing import SEALED_LENGTH
 from untrackable.protocol.campaign import Campaign, Gateway
+from untrackable.relay.held_reports import HeldReports
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 DAY = 86_400
+DELAY = 60
 
 
 @dataclass
@@ -51,9 +55,10 @@ class Study:
         self.page.goto(address)
         self.page.evaluate(LOADED, [self.collector, file, browser_client.integrity(content)])
 
-    def campaign(self, keys: list[dict[str, Any]] | None = None) -> Campaign:
+    def campaign(self, keys: list[dict[str, Any]] | None = None, *, held: bool = False) -> Campaign:
         """A campaign whose first round is on. It lists these keys, by default those of the gateway."""
-        gateway = Gateway.from_json({"keys": keys or self.keys})
+        relay = {"relay": {"address": self.relay, "delay": DELAY}} if held else {}
+        gateway = Gateway.from_json({"keys": keys or self.keys, **relay})
         found = in_a_crowd(question(first_round=int(time.time()) - 40_000, round_seconds=DAY), gateway)
         store = open_store(self.url)
         create_campaign(store, found.to_bytes(), published=True)
@@ -99,7 +104,11 @@ def study(browser: Browser, tmp_path: Path) -> Iterator[Study]:
     open_store(url).close()
     with (
         process(url, "--gateway-keys", str(tmp_path / "gateway.keys"), log=tmp_path / "log") as collector,
-        relay_process("--gateway", f"study={collector.address}", log=tmp_path / "relay-log") as relay,
+        relay_process(
+            *("--gateway", f"study={collector.address}", "--hold-in", str(tmp_path / "held.db")),
+            *("--release-every", "1", "--release-ahead", "1"),
+            log=tmp_path / "relay-log",
+        ) as relay,
         application() as page_at,
         opened(browser) as page,
     ):
@@ -158,13 +167,15 @@ def test_a_report_goes_through_the_relay_and_never_directly(study: Study) -> Non
     for relays, words in (([], "the policy names none"), ([f"{study.collector}/x"], "must not be the collector")):
         study.use(asked, relays=relays)
         assert words in refusal(page, "client.answer('page 3')")
-    assert page.evaluate(KEPT).keys() == {asked.id}  # Why it was refused.
+    assert page.evaluate(KEPT).keys() == {"ledger", asked.id}  # Why it was refused, and no account.
     assert study.posts == []
 
     study.join(asked)
     study.asked.clear()
     study.use(asked, relays=[study.relay, "https://other.example"])
-    assert "allows more than the stored one" in refusal(page, "client.answer('page 3')")
+    kept = page.evaluate(KEPT)
+    assert page.evaluate("client.answer('page 3')") == "kept"
+    assert page.evaluate(KEPT) == kept  # The person did not allow the other relay.
     study.use(asked)
     assert study.sent() == "nothing"
     assert study.asked == []  # Before its turn, not even the part for crowds is loaded.
@@ -217,6 +228,76 @@ def test_a_report_that_nobody_can_open_is_given_up(study: Study) -> None:
     assert len({body for _, body in study.posts}) == 6
 
 
+@pytest.mark.parametrize("hours", [0, 7, 23.9])
+def test_a_relay_that_holds_takes_a_report_with_any_visit_of_the_round(
+    study: Study, tmp_path: Path, hours: float
+) -> None:
+    asked = study.campaign(held=True)
+    study.join(asked)
+    assert study.page.evaluate("client.due()") == asked.first_round
+    study.at_its_moment(3600 * hours)
+    told = study.page.evaluate(
+        "(async () => { const told = []; await client.run(each => told.push(each)); return told })()"
+    )
+    assert told == ["accepted"]
+    assert study.sent() == "nothing"
+    at = asked.begins(2) + DELAY
+    assert [(url, len(body or b"")) for url, body in study.posts] == [
+        (f"{study.relay}/releases/{at}", SEALED_LENGTH)
+    ]
+    assert held_in(tmp_path) == 1
+
+
+def test_what_the_relay_did_not_take_is_sent_with_a_later_visit(study: Study, tmp_path: Path) -> None:
+    asked, page = study.campaign(held=True), study.page
+    study.join(asked)
+    study.at_its_moment(100)
+    page.context.set_offline(True)
+    assert study.sent() == "offline"
+    page.context.set_offline(False)
+    page.route("**/releases/*", lambda route: route.abort())
+    assert study.sent() == "later"
+    page.unroute("**/releases/*")
+    tried = len(study.posts)
+    assert tried > 1
+    study.load(page.url)
+    study.use(asked)
+    page.evaluate("now => { window.now = now }", asked.first_round + 50_000)
+    assert study.sent() == "accepted"
+    assert (len(study.posts), held_in(tmp_path)) == (tried + 1, 1)
+    study.load(page.url)
+    study.use(asked)
+    page.evaluate("now => { window.now = now }", asked.first_round + 60_000)
+    assert (study.sent(), page.evaluate("client.due()")) == ("nothing", None)
+
+
+def test_after_the_round_nothing_is_sent_to_a_relay_that_holds(study: Study, tmp_path: Path) -> None:
+    asked, page = study.campaign(held=True), study.page
+    study.join(asked)
+    study.at_its_moment(100)
+    page.route("**/releases/*", lambda route: route.abort())
+    assert study.sent() == "later"
+    page.unroute("**/releases/*")
+    page.evaluate("now => { window.now = now }", asked.begins(2))
+    assert study.sent() == "nothing"
+    assert held_in(tmp_path) == 0
+
+
+def test_the_policy_names_the_relay_of_the_campaign(study: Study) -> None:
+    asked = study.campaign(held=True)
+    study.use(asked, relays=["https://other.example"])
+    assert "and the policy does not name it" in refusal(study.page, "client.answer('page 3')")
+    assert study.posts == []
+
+
+def held_in(folder: Path) -> int:
+    """The number of reports in the file of the running relay, read from a copy."""
+    for path in folder.glob("held.db*"):
+        shutil.copy(path, folder / path.name.replace("held", "copy"))
+    with contextlib.closing(HeldReports(folder / "copy.db")) as held:
+        return sum(held.counts().values())
+
+
 def _lost(study: Study) -> dict[str, Any]:
     """A key that the gateway does not have."""
     return {"config": f"63{study.keys[0]['config'][2:]}", "first_round": 1}
@@ -253,7 +334,7 @@ def test_a_browser_without_the_curve_or_the_part_for_crowds(study: Study) -> Non
     )
     assert "this browser has no X25519" in refusal(page, "client.answer('page 3')")
     kept = page.evaluate(KEPT)
-    assert kept.keys() == {asked.id}
+    assert kept.keys() == {"ledger", asked.id}
     study.load(page.url)
 
     def changed(route: Route) -> None:

@@ -21,7 +21,7 @@ from untrackable.errors import SealingError
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
 from untrackable.oblivious.key_config import KeyConfig, Suite
 from untrackable.oblivious.sealing import SEALED_LENGTH, OpenedRequest, open_request
-from untrackable.protocol.campaign import Gateway, GatewayKey
+from untrackable.protocol.campaign import Gateway, GatewayKey, HoldingRelay
 from untrackable.protocol.wire import Wire
 
 CROWDED = in_a_crowd(question(), GATEWAY)
@@ -169,14 +169,24 @@ Said = tuple[int, dict[str, str], bytes]
 """A status, headers and a body."""
 
 
+def held_at(address: str, delay: object = 600) -> str:
+    """The document of a campaign whose relay holds reports."""
+    relay = HoldingRelay("https://relay.example/gateways/study", 600)
+    text = replace(CROWDED, gateway=Gateway(GATEWAY.keys, relay)).to_bytes().decode()
+    written = json.dumps({"address": address, "delay": delay}, separators=(",", ":"))
+    return text.replace(json.dumps(relay.to_json(), separators=(",", ":")), written)
+
+
 @contextmanager
-def relay(said: Callable[[bytes], Said]) -> Iterator[tuple[str, list[bytes]]]:
-    """A relay that says what it is told to. Its address, and the bodies that it got."""
+def relay(said: Callable[[bytes], Said], paths: list[str] | None = None) -> Iterator[tuple[str, list[bytes]]]:
+    """A relay that says what it is told to. Its address, and the bodies that it got. `paths` are filled."""
     bodies: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             assert self.headers["content-type"] == "message/ohttp-req"
+            if paths is not None:
+                paths.append(self.path)
             bodies.append(self.rfile.read(int(self.headers["content-length"])))
             status, headers, content = said(bodies[-1])
             self.send_response(status)
@@ -262,6 +272,51 @@ def test_the_gateway_opens_it_and_the_client_its_answers(program: Path) -> None:
         first,
     )
     assert requests[0] == expected
+
+
+def test_a_relay_that_holds_acknowledges_by_itself(program: Path) -> None:
+    """Nothing else is believed, whoever may have said it."""
+    answers: list[Said] = [
+        (200, {"content-type": "message/ohttp-res"}, bytes(800)),
+        (400, {"content-type": "application/problem+json"}, json.dumps({"type": UNKNOWN_KEY}).encode()),
+        (503, {"content-type": "application/problem+json", "retry-after": "4"}, b"{}"),
+        (204, {}, b""),
+        (410, {"content-type": "application/problem+json"}, b"{}"),
+        (202, {}, b""),
+    ]
+    calls, paths = iter(answers), list[str]()
+    with relay(lambda body: next(calls), paths) as (at, seen):
+        task = {"task": "relayed", "campaign": held_at(at), "relays": ["https://other.example", at]}
+        bodies = [report(2).hex()] * len(answers)
+        address = f"https://collect.example/campaigns/{CROWDED.id}"
+        (found, refused) = ask(
+            program,
+            [
+                {**task, "address": address, "bodies": bodies},
+                {**task, "address": address, "bodies": [], "relays": ["https://other.example"]},
+            ],
+        )
+    silent = {"status": None, "retryAfter": 0}
+    assert found == [silent, silent, {"status": None, "retryAfter": 4}, silent, silent, {"status": 202}]
+    assert {body[0] for body in seen} == {KEYS[1].config.id}, "no other key is tried: nobody says whose fault it is"
+    assert set(paths) == {f"/gateways/study/releases/{CROWDED.begins(3) + 600}"}
+    assert f"answered through the relay {at} alone" in refused
+
+
+def test_a_relay_that_holds_is_checked(program: Path) -> None:
+    good = "https://relay.example/gateways/study"
+    wrong = [
+        held_at(good, -1),
+        held_at(good, 31 * 86_400),
+        held_at(good, 0.5),
+        held_at(good, None),
+        held_at(good).replace('"delay":600', '"delay":600,"more":1'),
+        held_at("http://relay.example"),
+        held_at("relay"),
+    ]
+    found = ask(program, [{"task": "problem", "campaign": each} for each in (held_at(good), *wrong)])
+    assert found[0] is None
+    assert all(found[1:])
 
 
 def test_relays_that_are_refused(program: Path) -> None:

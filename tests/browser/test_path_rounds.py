@@ -231,7 +231,8 @@ def test_hostile_campaigns_are_refused_before_anything_is_kept(
         )
     assert sum(url.endswith(name) for url in urls) == 1
     kept = {key: json.loads(value) for key, value in page.evaluate(KEPT).items()}
-    assert kept.keys() == {name}
+    assert kept.keys() == {"ledger", name}
+    assert kept["ledger"] == {"accounts": {}}
     assert kept[name].keys() == {"campaign", "refused", "page"}
     assert kept[name]["campaign"] == ""
     context.close()

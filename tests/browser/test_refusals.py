@@ -1,7 +1,6 @@
 """What the browser's client refuses, with clear words and without sending anything twice; and what it keeps."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,6 @@ from tests.browser.drawn_turns import moment_of, report_of, turn_of
 from tests.browser.people import Asking, force, posted, refusal
 from tests.browser.questions import question
 from tests.browser.test_rounds import sent
-from untrackable.collector import browser as browser_client
 from untrackable.encodings.encoding import Presence
 from untrackable.encodings.numbers import IntegerRange
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -102,11 +100,11 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
     assert "allows 0 turns" in refusal(page, "client.answer('page 3')")
     with pytest.raises(Exception, match="perhaps delta, turns_a_year and relays"):
         asking.load(page, asked, recognition=1)
-    assert page.evaluate(KEPT).keys() == {asked.id}
+    assert page.evaluate(KEPT).keys() == {"ledger", asked.id}
     every_round = asking.ask(replace(asked, turns=None, guarantee=Guarantee(eps=99)))
     asking.load(page, every_round)
-    assert "a program with the full package may join it" in refusal(page, "client.answer('page 3')")
-    assert page.evaluate(KEPT).keys() == {asked.id, every_round.id}
+    assert "only the full package may join it" in refusal(page, "client.answer('page 3')")
+    assert page.evaluate(KEPT).keys() == {"ledger", asked.id, every_round.id}
     page.evaluate("client.leave()")
     asking.load(page, asked)
     asking.join(asked, page)
@@ -133,7 +131,7 @@ def test_answers_and_policies_that_do_not_fit(context: BrowserContext, asking: A
 
 
 def test_refusals_are_remembered(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
-    """Nothing but the words is kept, and the campaign is fetched again only for another policy of the page."""
+    """With an empty ledger. Only another policy of the page has the campaign fetched again."""
     page = asking.page(context, asked, eps=1.9)
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
@@ -147,7 +145,8 @@ def test_refusals_are_remembered(context: BrowserContext, asking: Asking, asked:
         asking.load(page, asked, eps=1.9)
     assert fetched() == 1
     found = json.loads(page.evaluate(KEPT)[asked.id])
-    assert page.evaluate(KEPT).keys() == {asked.id}
+    assert page.evaluate(KEPT).keys() == {"ledger", asked.id}
+    assert page.evaluate(KEPT)["ledger"] == '{"accounts":{}}'
     assert found.keys() == {"campaign", "refused", "page"}
     assert found["campaign"] == ""
     asking.load(page, asked)
@@ -272,7 +271,7 @@ def test_frames_and_browsers_without_storage(context: BrowserContext, asking: As
 
 
 def test_consent(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
-    """Without consent, or where the browser says that the person objects, nothing is kept, fetched or sent."""
+    """Without consent, nothing is kept, fetched or sent."""
     page = asking.page(context, asked)
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
@@ -281,12 +280,53 @@ def test_consent(context: BrowserContext, asking: Asking, asked: Campaign) -> No
         assert page.evaluate(f"{made.replace('MORE', more)}.answer('page 3')") == "no consent"
         assert page.evaluate(f"{made.replace('MORE', more)}.used()") == "no consent"
         assert page.evaluate(f"{made.replace('MORE', more)}.send()") == "no consent"
-    page.evaluate("() => Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })")
-    assert page.evaluate("client.answer('page 3')") == "no consent"
     assert urls == []
     assert page.evaluate(KEPT) == {}
-    ignoring = made.replace("MORE", "{ ignoreGlobalPrivacyControl: true }")
-    assert page.evaluate(f"{ignoring}.answer('page 3')") == "not yet"
+
+
+@pytest.mark.parametrize("signal", ["globalPrivacyControl: true", 'doNotTrack: "1"'])
+def test_people_who_do_not_want_to_be_tracked(
+    context: BrowserContext, asking: Asking, asked: Campaign, signal: str
+) -> None:
+    """Their browser says so: then nothing is stored, looked up or sent, whatever they agreed to before."""
+    page = asking.page(context, asked)
+    asking.join(asked, page, turn=2)
+    kept = page.evaluate(KEPT)
+    asking.late_in(asked, 2, page)
+    page.evaluate(
+        f"() => {{ for (const [name, value] of Object.entries({{ {signal} }}))"
+        " Object.defineProperty(navigator, name, { value, configurable: true }) }"
+    )
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    page.evaluate(
+        "() => { window.opened = 0; const open = indexedDB.open.bind(indexedDB);"
+        " indexedDB.open = (...given) => (opened++, open(...given)) }"
+    )
+    assert page.evaluate("client.answer('page 4')") == "no consent"
+    assert page.evaluate("client.used()") == "no consent"
+    assert page.evaluate("client.due()") is None
+    assert page.evaluate("client.report()") is None
+    assert sent(page) == "no consent"
+    assert page.evaluate("client.run().then(() => 'over')") == "over"
+    assert page.evaluate("allow({ eps: 9 }).then(() => 'over')") == "over"
+    assert page.evaluate("opened") == 0
+    assert urls == []
+    assert page.evaluate(KEPT) == kept
+
+    # Without the signal, the page does all of this: the report was not lost either.
+    asking.load(page, asked)
+    assert sent(page) == "accepted"
+    assert asking.counted(asked, 2) == 1
+
+
+@pytest.mark.parametrize("value", ["0", "unspecified", None])
+def test_no_wish_is_no_objection(
+    context: BrowserContext, asking: Asking, asked: Campaign, value: str | None
+) -> None:
+    page = asking.page(context, asked)
+    page.evaluate("value => Object.defineProperty(navigator, 'doNotTrack', { value })", value)
+    assert page.evaluate("client.answer('page 3')") == "not yet"
 
 
 def test_without_a_turn_only_done_is_kept_however_early(context: BrowserContext, asking: Asking) -> None:
@@ -420,25 +460,3 @@ def test_a_use_counts_people(context: BrowserContext, asking: Asking) -> None:
     asking.late_in(asked, 2, page)
     assert sent(page) == "accepted"
     assert asking.counted(asked, 2) == 1
-
-
-@pytest.mark.parametrize("intact", [True, False])
-def test_the_lines_to_copy(context: BrowserContext, asking: Asking, intact: bool) -> None:
-    """They work with an answer and consent; a changed file does not run."""
-    asked = asking.ask(question(first_round=int(time.time()) + 600))
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    lines = browser_client.snippet(asked, asking.server)
-    lines = lines.replace("() => false", "() => true").replace("answer(null)", 'answer("page 3")')
-    if not intact:
-        page.route("**/untrackable-*.js", lambda route: changed(route))
-    page.goto(asking.application)
-    if intact:
-        page.set_content(lines)
-        page.wait_for_function(f"async () => Object.keys(await ({KEPT})()).includes('{asked.id}')")
-        assert complaints == []
-    else:
-        with page.expect_console_message(lambda message: "integrity" in message.text):
-            page.set_content(lines)
-        assert page.evaluate(KEPT) == {}

@@ -38,6 +38,8 @@ LARGEST = 8000
 """The promised size of the client in bytes, compressed. Parts that few pages load come on top."""
 LARGEST_CROWD = 4000
 LARGEST_VIEWS = 4000
+LARGEST_PREVIEW = 2500
+LARGEST_CONSENT = 3000
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,8 @@ def test_shipped_files_are_those_of_the_sources_and_are_small(tmp_path: Path) ->
     assert sizes["untrackable"] <= LARGEST
     assert sizes["crowd"] <= LARGEST_CROWD
     assert sizes["views"] <= LARGEST_VIEWS
+    assert sizes["preview"] <= LARGEST_PREVIEW
+    assert sizes["consent"] <= LARGEST_CONSENT
     described = json.loads((SOURCES / "package.json").read_text(encoding="utf-8"))
     assert "dependencies" not in described
 
@@ -298,7 +302,7 @@ def test_documents_that_are_not_valid_or_not_known_are_refused(program: Path) ->
     every_round = replace(question(), turns=None)
     ends = '"high":100,"low":0'
     wrong = {
-        "a program with the full package may join it": [text_of(every_round)],
+        "only the full package may join it": [text_of(every_round)],
         "canonical document of version 1": [
             replaced(plain_text, '"version":1', '"version":2'),
             replaced(plain_text, '"eps":2}', '"eps":2.0}'),

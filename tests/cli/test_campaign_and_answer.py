@@ -30,7 +30,7 @@ from untrackable.client.state import State
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import StateError
-from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.protocol.campaign import Campaign, Directory, HoldingRelay
 from untrackable.theory.crowd import fewest_likely_reports
 from untrackable.theory.turns import Turns
 
@@ -796,6 +796,41 @@ def test_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
     assert "in a crowd of 1,500 reports a round, and has up to" in wrong.output
 
 
+HOLDS = "https://relay.example/gateways/study"
+
+
+def test_a_campaign_with_a_relay_that_holds(keys: Path, tmp_path: Path) -> None:
+    place = tmp_path / "crowd.json"
+    asked = [*NEW, *CROWD, "--eps", "4", "--gateway", str(keys), "--hold-at", HOLDS]
+    told = run("campaign", "new", str(place), *asked, "--first", "2099-01-01", "--every", "1w")
+    assert told.exit_code == 0, told.output
+    made = Campaign.from_bytes(place.read_bytes())
+    assert made.relay == HoldingRelay(HOLDS, 3600), "the full hour that is at least ten minutes later"
+    assert f"sent to the relay {HOLDS}, which knows who sends them and cannot read them" in told.output
+    assert f"{HOLDS} releases the first round on 8 January 2099, 01:00 UTC." in told.output
+    checked = run("campaign", "verify", str(place))
+    released = f"released: the reports of a round, which are this crowd, at once by {HOLDS}, 3,600 seconds after"
+    assert released in checked.output
+    other = tmp_path / "other.json"
+    run("campaign", "new", str(other), *asked, "--release-after", "90m")
+    assert Campaign.from_bytes(other.read_bytes()).relay == HoldingRelay(HOLDS, 5400)
+    odd = tmp_path / "odd.json"
+    run("campaign", "new", str(odd), *asked, "--first", "2099-01-01T10:55:07")
+    made = Campaign.from_bytes(odd.read_bytes())
+    assert (made.leaves(1) % 3600, made.leaves(5) % 3600) == (0, 0)
+
+
+def test_the_policy_names_the_relay_that_a_campaign_names(keys: Path, tmp_path: Path) -> None:
+    place, folder = tmp_path / "crowd.json", str(tmp_path / "c")
+    run("campaign", "new", str(place), *NEW, *CROWD, "--eps", "4", "--gateway", str(keys), "--hold-at", HOLDS)
+    asked = Campaign.from_bytes(place.read_bytes())
+    answer = ["answer", str(place), "--pin", asked.id, "--eps", "4", "--folder", folder]
+    refused = run(*answer, "--relay", "https://other.example", given="Safari\n")
+    assert refused.exit_code == 1
+    assert f"policy set --relay https://other.example --relay {HOLDS}`" in " ".join(refused.output.split())
+    assert run(*answer, "--relay", HOLDS, given="Safari\n").exit_code == 0
+
+
 def test_a_relay_where_every_round_is_answered(keys: Path, tmp_path: Path) -> None:
     place = tmp_path / "all.json"
     asked = [*NEW, "--rounds", "5", "--people", "2000", "--relay", "--margin", "0", *EVERY_ROUND]
@@ -819,6 +854,13 @@ def test_a_relay_where_every_round_is_answered(keys: Path, tmp_path: Path) -> No
         (["--rounds", "10", "--people", "40", "--relay", "--gateway", "KEYS"], "--people 40 is too few"),
         (["--rounds", "10", "--people", "2000", "--relay"], "needs the public keys of the collector's gateway"),
         (["--rounds", "10", "--gateway", "KEYS"], "--gateway is for campaigns with a relay"),
+        (["--rounds", "10", "--hold-at", HOLDS], "--hold-at is for campaigns with a relay: give --relay too"),
+        ([*CROWD, "--gateway", "KEYS", "--hold-at", "http://relay.example"], "relay's address must be https"),
+        ([*CROWD, "--gateway", "KEYS", "--release-after", "1h"], "--release-after is for a relay that holds"),
+        (
+            [*CROWD, "--gateway", "KEYS", "--hold-at", HOLDS, "--release-after", "soon"],
+            "--release-after must be a whole number and a unit",
+        ),
         (
             [*CROWD, "--gateway", "KEYS", "--every-round", "--mechanism", BITWISE],
             "its reports can be linked, so a crowd does not hide",

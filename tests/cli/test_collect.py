@@ -28,12 +28,14 @@ from untrackable import strict_json
 from untrackable.cli.collect import serve, settings_in_file
 from untrackable.collector import app
 from untrackable.collector import app as collector_app
-from untrackable.collector.api import create_campaign, role_of
+from untrackable.collector.api import create_campaign, valid_key
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Round, StoredCampaign
 from untrackable.oblivious.gateway_keys import read_keys
 from untrackable.relay import app as relay_app
 from untrackable.relay.app import RelaySettings
+from untrackable.relay.held_reports import HeldReports
+from untrackable.relay.holding import HoldingSettings
 from untrackable.serving import server
 
 FILE = """
@@ -187,9 +189,11 @@ def relayed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What `relay` was started with, without starting anything."""
     result: dict[str, Any] = {}
 
-    def start(bound: socket.socket, settings: RelaySettings) -> None:
+    def start(bound: socket.socket, settings: RelaySettings, held: HeldReports | None) -> None:
         bound.close()
-        result["settings"] = settings
+        result.update(settings=settings, holds=held is not None)
+        if held is not None:
+            held.close()
 
     monkeypatch.setattr(relay_app, "serve_relay", start)
     monkeypatch.setattr(server, "end_on_signals", lambda: None)
@@ -199,25 +203,27 @@ def relayed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 relay = functools.partial(run, "relay", "--port", "0")
 
 
-def test_options(relayed: dict[str, Any]) -> None:
-    more = ("--gateway", "other=https://other.example/x", "--hold-until", "20", "--hold-at-most", "5")
-    done = relay("--gateway", STUDY, *more)
+def test_options(relayed: dict[str, Any], tmp_path: Path) -> None:
+    held = ("--hold-in", str(tmp_path / "held.db"), "--release-every", "600", "--release-ahead", "9")
+    bounds = ("--keep-days", "3", "--most-held", "8", "--most-in-release", "7")
+    done = relay("--gateway", STUDY, "--gateway", "other=https://other.example/x", *held, *bounds)
     assert done.exit_code == 0, done.output
     assert done.output.startswith("Relaying at http://127.0.0.1:")
     settings = relayed["settings"]
     assert [gateway.name for gateway in settings.gateways] == ["study", "other"]
-    assert (settings.hold_until, settings.hold_at_most, settings.per_minute) == (20, 5.0, 60)
+    assert settings.holding == HoldingSettings(every=600, ahead=9, keep=3, most=8, most_of_one=7)
+    assert (relayed["holds"], settings.per_minute) == (True, 60)
     assert relay("--gateway", STUDY, "--json").output.startswith('{"address": "http://127.0.0.1:')
 
 
 def test_variables_and_a_file(relayed: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "relay.toml"
-    file.write_text('gateway = ["a=https://a.example"]\nper-minute = 7\nhold-until = 3\n')
-    done = relay("--config", str(file), UNTRACKABLE_HOLD_UNTIL="4", UNTRACKABLE_SENDER_HEADER="x-relay-sender")
+    file.write_text('gateway = ["a=https://a.example"]\nper-minute = 7\nkeep-days = 3\n')
+    done = relay("--config", str(file), UNTRACKABLE_KEEP_DAYS="4", UNTRACKABLE_SENDER_HEADER="x-relay-sender")
     assert done.exit_code == 0, done.output
     settings = relayed["settings"]
     assert [gateway.name for gateway in settings.gateways] == ["a"]
-    assert (settings.per_minute, settings.hold_until, settings.sender_header) == (7, 4, "x-relay-sender")
+    assert (settings.per_minute, settings.holding.keep, settings.sender_header) == (7, 4, "x-relay-sender")
     done = relay(UNTRACKABLE_GATEWAY=f"{STUDY} b=https://b.example", UNTRACKABLE_GATEWAYS="x")
     assert [gateway.name for gateway in relayed["settings"].gateways] == ["study", "b"]
     assert "UNTRACKABLE_GATEWAYS is not a setting" in done.output
@@ -227,6 +233,7 @@ def test_the_defaults_are_those_of_the_library(relayed: dict[str, Any]) -> None:
     relay("--gateway", STUDY)
     settings = relayed["settings"]
     assert settings == RelaySettings(gateways=settings.gateways)
+    assert not relayed["holds"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +243,12 @@ def test_the_defaults_are_those_of_the_library(relayed: dict[str, Any]) -> None:
         (("--gateway", "https://collect.example"), "gateway must be a name"),
         (("--gateway", "study=http://collect.example"), "gateway study must be https"),
         (("--gateway", STUDY, "--gateway", STUDY), "gateways must have different names"),
-        (("--gateway", STUDY, "--hold-until", "2", "--hold-at-most", "40"), "at most 55 seconds together"),
+        (("--gateway", STUDY, "--gateway-seconds", "60"), "gateway_seconds must be at most 55"),
+        (
+            ("--gateway", STUDY, "--release-every", "1"),
+            "ahead must be at most 1 days with a release every 1 seconds",
+        ),
+        (("--gateway", STUDY, "--hold-in", "/missing/held.db"), "cannot open /missing/held.db: No such file"),
         (("--gateway", STUDY, "--sender-header", "two words"), "sender_header must be the name of a header"),
     ],
 )
@@ -343,15 +355,16 @@ def test_keys_are_shown_once_listed_and_revoked(url: str) -> None:
     token = made.stdout.strip()
     id = token.split("_")[1]
     store = open_store(url)
-    assert role_of(store, token) == "reader"
-    assert role_of(store, token + "x") is None
-    assert role_of(store, "") is None
+    assert (found := valid_key(store, token)) is not None
+    assert found.role == "reader"
+    assert valid_key(store, token + "x") is None
+    assert valid_key(store, "") is None
     assert token.encode() not in Path(url.removeprefix("sqlite:///")).read_bytes()
     assert all(token not in repr(key) for key in store.keys())  # noqa: SIM118 - not a dict
     listed = run("keys", "list", "--store", url, "--json")
     assert [(k["id"], k["role"], k["revoked"]) for k in json.loads(listed.stdout)] == [(id, "reader", False)]
     assert run("keys", "revoke", id, "--store", url).stdout == f"{id} is revoked.\n"
-    assert role_of(store, token) is None
+    assert valid_key(store, token) is None
     assert "revoked" in run("keys", "list", "--store", url).stdout
     wrong = run("keys", "revoke", "nothing", "--store", url)
     assert (wrong.exit_code, wrong.stderr) == (
@@ -437,7 +450,7 @@ def test_what_is_wrong_is_said_in_one_line(url: str, tmp_path: Path) -> None:
     run("manage", "add", str(good), "--store", url)
     for arguments, words in (
         (("manage", "add", str(bad)), f"{bad}: the version of a campaign must be 1"),
-        (("manage", "close", asked.id, "499"), f"the campaign has only {asked.rounds} rounds, not 499"),
+        (("manage", "close", asked.id, "499"), f"the campaign has rounds 1 to {asked.rounds}, and no round 499"),
         (("manage", "publish", asked.id[:7]), "or the first 8 or more of them"),
         (("manage", "publish", "A" * 64), "must be 64 digits from 0 to f"),
         (("manage", "close", "0" * 8, "1"), "there is no campaign whose id begins with 00000000"),

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def relay(monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
     found.close()
 
 
-def post(**named: float) -> Post:
+def post(**named: Any) -> Post:
     return sealed_post(ID, GATEWAY, collector=COLLECTOR, **named)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.browser.questions import about, in_a_crowd, question
+from tests.browser.questions import BEGIN, HOUR, about, in_a_crowd, question
 from tests.collector.servers import Collector
 from tests.collector.test_app import problem
 from untrackable.collector import browser
@@ -27,7 +27,7 @@ from untrackable.mechanisms.sketches import HadamardSketch
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
 from untrackable.oblivious.key_config import KeyConfig, Suite
-from untrackable.protocol.campaign import Gateway, GatewayKey
+from untrackable.protocol.campaign import Gateway, GatewayKey, HoldingRelay
 
 STORES = ("sqlite",)
 
@@ -44,7 +44,7 @@ def base_for(encoding: Encoding) -> Local:
 
 
 def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> None:
-    assert len(browser.files()) == 3
+    assert len(browser.files()) == 5
     for name, content in browser.files().items():
         digest = re.fullmatch(r"[a-z]+-([0-9a-f]{16})\.js", name)
         assert digest
@@ -67,40 +67,99 @@ def test_lines_to_embed_it_are_on_the_page(collector: Collector) -> None:
     address = f"https://testserver/client/{name}"
     assert f'href="{address}" integrity="sha384-{digest}"' in lines
     assert f'from "{address}"' in lines
-    assert f'campaign: "{asked.id}"' in lines
+    assert f'"{asked.id}": null,\n' in lines
     assert 'policy: {"eps": 2},\n' in lines
     local = collector.http.get(f"/view/{asked.id}", headers={"host": "localhost:8080"}).text
     assert "http://localhost:8080/client/" in local
 
 
+def test_one_page_asks_several_campaigns(collector: Collector) -> None:
+    """The page offers those that are on at other times, and gives one policy for all that are chosen."""
+    asked = collector.create(question())
+    end = asked.ends or 0
+    later = collector.create(question(question="And <later>?", first_round=end))
+    last = collector.create(question(question="And last?", first_round=end + 4 * HOUR, wipes=1))
+    collector.create(question(question="At once?", first_round=end - 1))
+    sketch = HadamardSketch(eps=1.0, hashes=4, width=64)
+    collector.create(question(sketch, question="For programs?", first_round=end + 9 * HOUR))
+
+    def shown(query: str) -> tuple[str, dict[str, str]]:
+        text = html.unescape(collector.http.get(f"/view/{asked.id}{query}").text)
+        section = text.split('id="embed-heading"')[1].split("</section>")[0]
+        links = re.findall(r'href="([^"]*)#embed-heading"><bdi>(.*?)</bdi>', section)
+        return section.split("<pre")[1].split("</pre>")[0], {name: query for query, name in links}
+
+    lines, offered = shown("")
+    assert offered.keys() == {"And <later>?", "And last?"}
+    assert later.id not in lines
+    lines, offered = shown(offered["And <later>?"])
+    assert offered.keys() == {"And last?"}
+    lines, offered = shown(offered["And last?"])
+    assert offered == {}
+    assert [lines.index(f'"{each.id}": null,') > 0 for each in (asked, later, last)] == [True] * 3
+    assert 'policy: {"eps": 8},\n' in lines
+    assert r'// "And \u003clater>?" One of the list, such as "page 0"' in lines
+    assert lines.count("takePart({") == lines.count("untrackable-consent>") / 2 == 1
+    assert collector.http.get(f"/view/{asked.id}?with=nothing").status_code == 200
+
+
+def test_lines_allow_as_many_turns_a_year_as_they_ask_for() -> None:
+    def lines(days: int, campaigns: int = 5) -> str:
+        asked = [
+            question(question=f"Question {i}?", first_round=BEGIN + i * days * 86_400) for i in range(campaigns)
+        ]
+        return browser.snippet(asked, "https://collect.example")
+
+    assert 'policy: {"eps": 10, "turns_a_year": 5},' in lines(days=91)
+    assert 'policy: {"eps": 10},' in lines(days=92)
+    assert 'policy: {"eps": 14, "turns_a_year": 5},' in lines(days=91, campaigns=7)
+
+
+def test_campaigns_at_the_same_time() -> None:
+    first, hour = question(), 3600
+    end = first.ends or 0
+    for begin, both in ((end, False), (end - 1, True), (BEGIN - 4 * hour, False), (BEGIN - 4 * hour + 1, True)):
+        other = question(first_round=begin)
+        assert browser.overlap(first, other) == browser.overlap(other, first) == both
+    assert browser.overlap(replace(first, turns=None, rounds=None), question(first_round=end + 10**9))
+
+
 def test_lines_for_a_crowd_leave_the_relays_to_the_person() -> None:
-    lines = browser.snippet(in_a_crowd(question()), "https://collect.example")
+    asked = in_a_crowd(question())
+    lines = browser.snippet([asked], "https://collect.example")
     assert 'policy: {"eps": 2, "relays": []}, // relays: addresses of those' in lines
+    relay = HoldingRelay("https://relay.example/gateways/study", 600)
+    assert asked.gateway is not None
+    lines = browser.snippet(
+        [replace(asked, gateway=replace(asked.gateway, relay=relay))], "https://collect.example"
+    )
+    assert '"relays": ["https://relay.example/gateways/study"]}, // relays: ' in lines
 
 
 @pytest.mark.parametrize(
-    ("encoding", "call"),
+    ("encoding", "words"),
     [
-        (Bit(), "// True or false: client.answer(true)"),
-        (IntegerRange(low=0, high=28), "// A whole number: client.answer(14)"),
-        (Buckets(edges=[0, 200, 1000], unit="ms"), "// A number in ms: client.answer(200)"),
-        (Buckets(edges=[0, 0.5, 1]), "// A number: client.answer(0.5)"),
-        (Categories(names=["</script>", "b"]), r'// One of the list: client.answer("\u003c/script>")'),
-        (HashedStrings(bits=8, salt=bytes(16), longest=20), '// A text: client.answer("example.org")'),
-        (CHOICES, 'may be empty: client.answer(["search", "export"])'),
+        (Bit(), "True or false, such as true"),
+        (IntegerRange(low=0, high=28), "A whole number, such as 14"),
+        (Buckets(edges=[0, 200, 1000], unit="ms"), "A number in ms, such as 200"),
+        (Buckets(edges=[0, 0.5, 1]), "A number, such as 0.5"),
+        (Categories(names=["</script>", "b"]), r'One of the list, such as "\u003c/script>"'),
+        (HashedStrings(bits=8, salt=bytes(16), longest=20), 'A text, such as "example.org"'),
+        (CHOICES, 'may be empty, such as ["search", "export"]'),
         (
             Record(attributes={"</script>": Buckets(edges=[0, 5, 9], unit="ms"), "new": Bit()}),
-            r'attribute, \u003c/script> in ms: client.answer({"\u003c/script>": 5, "new": true})',
+            r'attribute, \u003c/script> in ms, such as {"\u003c/script>": 5, "new": true}',
         ),
-        (PATH, "// A number in ms, told again when it changes: client.answer(200)"),
-        (RECORD, 'for each attribute, start in ms: client.answer({"system": "linux", "start": 1000})'),
+        (PATH, "A number in ms, told again when it changes, such as 200"),
+        (RECORD, 'for each attribute, start in ms, such as {"system": "linux", "start": 1000}'),
     ],
 )
-def test_lines_show_the_call_for_each_kind_of_answer(encoding: Encoding, call: str) -> None:
-    """The example is an answer that the encoding takes; the call itself has none."""
-    lines = browser.snippet(question(base_for(encoding), encoding), "https://collect.example")
-    assert f"{call}\n  await client.answer(null);\n  client.run(); // answers once" in lines
-    example = json.loads(re.findall(r"client\.answer\((.*)\)", call)[0])
+def test_lines_show_an_example_of_each_kind_of_answer(encoding: Encoding, words: str) -> None:
+    """It is an answer that the encoding takes; the line itself has none."""
+    asked = question(base_for(encoding), encoding)
+    lines = browser.snippet([asked], "https://collect.example")
+    assert f'{words}\n      "{asked.id}": null,\n' in lines
+    example = json.loads(words.split("such as ")[1])
     encoding.encode([example] * encoding.looks if isinstance(encoding, AnswerPath) else example)
     assert lines.count("</script>") == 1
 
@@ -108,7 +167,9 @@ def test_lines_show_the_call_for_each_kind_of_answer(encoding: Encoding, call: s
 def test_lines_about_days_of_use_count_them() -> None:
     question_text, encoding = READY_QUESTIONS["active-days"]
     asked = replace(question(base_for(encoding), encoding), question=question_text)
-    assert "  await client.used();\n  client.run();" in browser.snippet(asked, "https://collect.example")
+    lines = browser.snippet([asked], "https://collect.example")
+    assert f'"{asked.id}": used,\n' in lines
+    assert "import { takePart, used } from" in lines
 
 
 def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:

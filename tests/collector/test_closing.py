@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import sqlite3
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from untrackable import Fading
 from untrackable.cli import main
 from untrackable.collector import api, closing
 from untrackable.collector.api import create_campaign
-from untrackable.collector.closing import ClockJumpDetector, delete_campaign, end_campaign
+from untrackable.collector.closing import delete_campaign, end_campaign
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Refused
 from untrackable.collector.service import Service
@@ -106,38 +105,6 @@ def test_whatever_goes_wrong_in_a_sweep_the_next_one_is_made_and_the_end_is_clea
     assert not service.writer._thread.is_alive()
     assert "Rounds could not be closed because of a fault: ZeroDivisionError at " in caplog.text
     assert "RECOGNISABLE" not in caplog.text
-
-
-def looks(steady: ClockJumpDetector, clock: Clock, passing: Clock) -> Callable[[float, float], bool]:
-    def look(passed: float, told: float) -> bool:
-        passing.now += passed
-        clock.now += told
-        return steady.trusted_time() is not None
-
-    return look
-
-
-def test_a_clock_that_jumps_forward_is_doubted_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    clock, passing = Clock(), Clock(5.0)
-    look = looks(ClockJumpDetector(clock, passing), clock, passing)
-    assert look(30, 30)
-    assert look(30, 29)
-    assert look(30, 60)  # set right by a little
-    assert look(86_400, 86_400)  # nobody looked for a day
-    assert not look(30, 30 + HOUR)
-    assert caplog.messages == [
-        "The clock jumped 3600 s forward. No round is closed in the next 600 s: check the clock."
-    ]
-    assert not look(30, 30)
-    assert look(30, 30 - HOUR)  # and back
-    assert caplog.messages[1:] == ["The clock is right again. Closing of rounds continues."]
-    assert not look(30, 30 + HOUR)
-    assert not look(599, 599)
-    assert look(1, 1)  # it was right after all
-    assert look(30, 30)
-    assert look(30, 30 - HOUR)  # backward closes nothing
-    assert not look(30, 30 + HOUR)
 
 
 def test_no_round_is_closed_while_the_clock_is_doubted(store: Store, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,15 +26,16 @@ from tests.collector.sealed_reports import (
     sealed_reports,
 )
 from tests.collector.servers import SETTINGS, Collector, collecting
+from tests.oblivious.key_lists import configs_from_bytes
 from untrackable.collector.api import check_gateway_keys
 from untrackable.collector.gateway import WatchedKeys
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Rows
 from untrackable.collector.uploads import Answer, ReportUpload, SmallPost
-from untrackable.errors import GatewayKeysError
+from untrackable.errors import GatewayKeysError, StoreUnavailable
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
-from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.oblivious.sealing import SealedRequest, seal_request
 from untrackable.protocol.campaign import Campaign
 
@@ -227,6 +228,25 @@ def test_truncated_altered_and_other_bodies_change_nothing(gateway: Gateway, dat
         assert status == 400
         assert slug in (OHTTP_KEY, "malformed-sealed-request")
     assert gateway.count() == 0
+
+
+def test_a_store_that_fails_is_told_in_the_clear_so_that_a_relay_tries_again(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sealed answer means that the collector is done with a report. So this must not be one."""
+    sealed = sealed_reports(gateway.config, ASKED, fresh(1))
+    for failing in ("add", "campaign"):
+        with monkeypatch.context() as patch:
+            gateway.collector.http.app.state.service._acceptances.clear()  # type: ignore[attr-defined]
+            patch.setattr(type(gateway.collector.store), failing, unavailable)
+            for _ in range(2):
+                assert problem(gateway.post(sealed.body)) == (503, "store-unavailable")
+    assert gateway.count() == 0
+    assert gateway.send(sealed) == (204, None)
+
+
+def unavailable(*given: object, **named: object) -> None:
+    raise StoreUnavailable("database or disk is full")
 
 
 def test_other_media_types_and_sizes_are_refused(gateway: Gateway) -> None:

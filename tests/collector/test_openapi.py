@@ -26,11 +26,10 @@ from tests.collector.sealed_reports import new_keys
 from tests.collector.servers import OCTETS, process
 from tests.collector.test_faults import on_now
 from untrackable import __version__
-from untrackable.collector.api import DEFAULT_TOP, MOST_TOP, create_campaign, new_key
-from untrackable.collector.app import create_app, document
+from untrackable.collector.api import create_campaign, new_key
+from untrackable.collector.app import create_app, dashboard_routes, document
 from untrackable.collector.dashboard.heavy_work import HeavyWork
-from untrackable.collector.dashboard.pages import dashboard_routes
-from untrackable.collector.estimates import MOST_CANDIDATES
+from untrackable.collector.estimates import DEFAULT_TOP, MOST_CANDIDATES, MOST_TOP
 from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Store

@@ -18,7 +18,7 @@ from tests.collector.test_app import problem
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable.cli import main
 from untrackable.collector.closing import close_round
-from untrackable.collector.estimates import fewest_reports, reports_missing, small_words
+from untrackable.collector.estimates import fewest_reports, reports_missing
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Round, Store, StoredCampaign, StoredRound
@@ -54,7 +54,6 @@ def test_what_lacks_is_told_once_the_round_is_over(reports: int | None, missing:
     assert reports_missing(asked, known, BEGIN + 2 * HOUR) == missing
     assert reports_missing(asked, known, BEGIN + 2 * HOUR - 1) is None
     assert reports_missing(campaign(), known, BEGIN + 2 * HOUR) is None
-    assert small_words(asked, known, SETTINGS) == "round 2 has fewer than 50 reports"
 
 
 def test_nothing_of_a_small_round_is_published(collector: Collector) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from untrackable import Fresh
-from untrackable.collector.browser import embedded_call
+from untrackable.collector.browser import answer_lines
 from untrackable.encodings.days_of_use import READY_QUESTIONS, DaysOfUse
 from untrackable.encodings.encoding import Presence, from_json, from_text
 from untrackable.mechanisms import Present
@@ -49,7 +49,7 @@ def test_it_is_written_and_read() -> None:
     assert from_json(Presence().to_json()) == Presence()
     assert mechanism_from_json(FRESH.to_json()) == FRESH
     assert Campaign.from_bytes(CAMPAIGN.to_bytes()) == CAMPAIGN
-    assert "client.answer(true)" in embedded_call(CAMPAIGN)
+    assert "such as true" in answer_lines(CAMPAIGN)
     assert DaysOfUse.begun(1, newcomer=True).answer(Presence(), 1) is True
     assert [from_text(Presence(), text) for text in ("1", "yes", "present", "no")] == [True, True, True, False]
 

@@ -15,8 +15,9 @@ from untrackable import Deck, Fresh
 from untrackable.arrays import FloatArray
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import (
+    Interval,
     certain_order,
-    interval_around,
+    clipped,
     is_told,
     shares_told,
     shown_share,
@@ -145,8 +146,12 @@ def test_no_interval_is_wider_than_promised(beta: float) -> None:
             assert promised <= 1.6 * math.sqrt(math.log(2 / beta) / (2 * n)) / (there - elsewhere) or n < 50
 
 
+def around(shares: FloatArray, radius: FloatArray) -> Interval:
+    return clipped(Interval(shares - radius, shares + radius))
+
+
 def test_intervals_are_cut_off_at_0_and_1() -> None:
-    interval = interval_around(np.array([-0.3, 0.1, 0.5, 0.95]), np.full(4, 0.2))
+    interval = around(np.array([-0.3, 0.1, 0.5, 0.95]), np.full(4, 0.2))
     assert interval.lower == pytest.approx([0, 0, 0.3, 0.75])
     assert interval.upper == pytest.approx([0, 0.3, 0.7, 1])
 
@@ -159,14 +164,14 @@ def test_a_share_is_shown_by_its_noise_and_not_by_what_it_happens_to_be() -> Non
     shown = shown_shares(frequencies, radius)
     assert np.isnan(shown[:3]).all()
     assert shown[3:].tolist() == [1.0, 0.0]
-    lower, upper = interval_around(frequencies, radius)
+    lower, upper = around(frequencies, radius)
     for share, *one in zip(shown, frequencies, lower, upper, strict=True):
         assert shown_share(*map(float, one)) == (None if np.isnan(share) else share)
 
 
 @given(hnp.arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1)), st.floats(0, 0.5))
 def test_only_what_is_certain_changes_the_order(shares: FloatArray, radius: float) -> None:
-    lower, upper = interval_around(shares, np.full(shares.size, radius))
+    lower, upper = around(shares, np.full(shares.size, radius))
     order = certain_order(lower, upper)
     assert sorted(order) == list(range(shares.size))
     for at, place in enumerate(order):

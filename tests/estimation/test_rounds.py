@@ -1,4 +1,4 @@
-"""Many rounds: optimal weights, radii that hold, and bands around a trend."""
+"""Many rounds: optimal weights, and radii that hold."""
 
 import math
 from dataclasses import replace
@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from untrackable import Bitwise, Deck, Fading, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
 from untrackable.estimation.estimate import Estimate
-from untrackable.estimation.rounds import Rounds, _around, _line_weights
+from untrackable.estimation.rounds import Rounds
 from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.interface import Mechanism
 
@@ -141,66 +141,3 @@ def test_rounds_must_fit_together() -> None:
     sketch = Fresh(CountMeanSketch(hashes=8, width=16, eps=2.0, values=4))
     with pytest.raises(ValueError, match="hash functions"):
         collected(sketch, np.zeros(50, dtype=int), 2)
-
-
-# --- trends ----------------------------------------------------------------------------------------------------
-
-
-def test_lines_are_least_squares() -> None:
-    rng = np.random.default_rng(1)
-    for size in range(2, 8):
-        x, y, precision = np.arange(size) - rng.integers(size) * 1.0, rng.random(size), rng.random(size) + 0.1
-        at_zero = np.polyfit(x, y, 1, w=np.sqrt(precision))[1]
-        weights = _line_weights(x, precision)
-        assert math.isclose(weights @ y, at_zero, rel_tol=1e-9)
-        assert math.isclose(weights.sum(), 1, rel_tol=1e-9)
-        assert abs(weights @ x) < 1e-9
-    assert _line_weights(np.zeros(1), np.ones(1)).tolist() == [1.0]
-
-
-def test_windows_stay_inside() -> None:
-    assert [_around(i, 3, 5).indices(5)[:2] for i in range(5)] == [(0, 3), (0, 3), (1, 4), (2, 5), (2, 5)]
-    assert [_around(i, 9, 4).indices(4)[:2] for i in range(4)] == [(0, 4)] * 4
-    assert [_around(i, 1, 3).indices(3)[:2] for i in range(3)] == [(0, 1), (1, 2), (2, 3)]
-
-
-def rising(people: int, rounds: int) -> NDArray[np.int64]:
-    """One more tenth of the people holds 1 each round, a straight line."""
-    return (np.arange(people)[:, None] % 20 < np.arange(1, rounds + 1)[None, :]).astype(np.int64)
-
-
-def test_bands_hold_for_a_straight_truth() -> None:
-    """400 populations over 10 rounds: the band misses somewhere in at most beta of them; and it is the narrower."""
-    times, people, rounds, beta = 400, 200, 10, 0.2
-    mechanism = Fresh(RandomizedResponse(eps=1.0))
-    values = np.tile(rising(people, rounds), (times, 1))
-    reports = np.concatenate([b.reports for b in mechanism.simulate(values, rounds=rounds, seed=3)])
-    truth = rising(people, rounds).mean(axis=0)
-    missed = alone = 0
-    for part in reports.reshape(times, people, rounds):
-        found = {i + 1: mechanism.aggregator().add(part[:, i]).estimate(beta) for i in range(rounds)}
-        series = Rounds(mechanism, found).series(1, window=9, beta=beta)
-        missed += bool(np.any((truth < series.trend_lower) | (truth > series.trend_upper)))
-        alone += int((truth[4] < series.lower[4]) | (truth[4] > series.upper[4]))
-        assert np.abs(series.trend - truth).sum() < 10
-    most = binom.isf(1e-9, times, beta)
-    assert missed <= most
-    assert alone <= most
-    assert series.rounds == tuple(range(1, 11))
-    inner = series.trend_upper[3:7] - series.trend_lower[3:7]
-    assert np.all(inner < (series.upper - series.lower)[3:7])
-    # In the middle of its window the line is a mean of nine rounds: no wider than Hoeffding's for all ten at once.
-    span = 1 / math.tanh(0.5)
-    bound = span * math.sqrt(math.log(2 * rounds / beta) / (2 * people * 9))
-    assert np.all(inner[1:3] <= 2 * bound * (1 + 1e-9))
-    assert np.all(1.3 * inner[1:3] > 2 * bound * (1 + 1e-9))  # a band that is a third wider is noticed
-
-
-def test_a_trend_of_kept_noise_is_no_narrower() -> None:
-    rounds = collected(Bitwise(eps_state=1.0, eps_report=1.0), np.zeros(4000, dtype=int), 5)
-    series = rounds.series(0, window=3)
-    radius = rounds.alone(1).radius[0]
-    assert np.all(series.trend_upper >= np.minimum(1, series.trend + radius))
-    for bad in ({"place": 2}, {"place": 0, "window": 0}, {"place": 0, "beta": 1.0}):
-        with pytest.raises(ValueError, match="must be"):
-            rounds.series(**bad)

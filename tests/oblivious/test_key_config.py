@@ -1,11 +1,13 @@
 """Key configurations: the example of RFC 9458, and everything that is none."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from untrackable.errors import SealingError
-from untrackable.oblivious.key_config import KeyConfig, Suite, configs_from_bytes, configs_to_bytes
+from untrackable.oblivious.key_config import KeyConfig, Suite, configs_to_bytes
 
 PUBLIC = bytes.fromhex("31e1f05a740102115220e9af918f738674aec95f54db6e04eb705aae8e798155")
 WRITTEN = b"\x01\x00\x20" + PUBLIC + bytes.fromhex("00080001000100010003")
@@ -24,12 +26,9 @@ def test_the_first_supported_suite_is_used() -> None:
     assert KeyConfig.from_bytes(written).to_bytes() == written
 
 
-def test_a_list_leaves_out_what_is_not_supported() -> None:
-    other = b"\x02\x00\x10" + bytes(65) + bytes.fromhex("000400010001")
-    written = configs_to_bytes([EXAMPLE]) + len(other).to_bytes(2, "big") + other + configs_to_bytes([EXAMPLE])
-    assert configs_to_bytes([EXAMPLE]) == b"\x00\x2d" + WRITTEN
-    assert configs_from_bytes(written) == (EXAMPLE, EXAMPLE)
-    assert configs_from_bytes(b"") == ()
+def test_a_list_has_the_length_of_each_configuration() -> None:
+    assert configs_to_bytes([EXAMPLE, EXAMPLE]) == 2 * (b"\x00\x2d" + WRITTEN)
+    assert configs_to_bytes([]) == b""
 
 
 @pytest.mark.parametrize(
@@ -49,13 +48,6 @@ def test_a_wrong_configuration_is_refused(wrong: bytes) -> None:
         KeyConfig.from_bytes(wrong)
 
 
-def test_a_cut_list_is_refused() -> None:
-    written = configs_to_bytes([EXAMPLE, EXAMPLE])
-    for size in set(range(1, len(written))) - {len(written) // 2}:
-        with pytest.raises(SealingError):
-            configs_from_bytes(written[:size])
-
-
 @pytest.mark.parametrize(("id", "key"), [(256, PUBLIC), (-1, PUBLIC), (1, PUBLIC[:-1])])
 def test_wrong_parts_are_refused(id: int, key: bytes) -> None:
     with pytest.raises(ValueError, match="must"):
@@ -64,11 +56,8 @@ def test_wrong_parts_are_refused(id: int, key: bytes) -> None:
 
 @given(st.binary(max_size=120))
 def test_other_bytes_are_read_or_refused(data: bytes) -> None:
-    for read in (KeyConfig.from_bytes, configs_from_bytes):
-        try:
-            read(data)
-        except SealingError:
-            continue
+    with suppress(SealingError):
+        assert KeyConfig.from_bytes(data).to_bytes() == data
 
 
 @given(st.integers(0, 44), st.integers(0, 255))

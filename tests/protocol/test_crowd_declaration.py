@@ -9,7 +9,7 @@ import pytest
 
 from untrackable import Bitwise, Categories, Deck, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
 from untrackable.errors import CampaignError
-from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey, Guarantee
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey, Guarantee, HoldingRelay
 from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.strict_json import canonical
 from untrackable.theory.turns import Turns
@@ -62,6 +62,26 @@ def test_golden_bytes() -> None:
     assert Campaign.from_bytes(GOLDEN) == asked()
 
 
+RELAY = HoldingRelay("https://relay.example/gateways/study", 3600)
+HELD_GOLDEN = GOLDEN.replace(
+    b'"first_round":180}]}',
+    b'"first_round":180}],"relay":{"address":"https://relay.example/gateways/study","delay":3600}}',
+)
+
+
+def test_golden_bytes_with_a_relay_that_holds() -> None:
+    held = asked(gateway=Gateway(GATEWAY.keys, RELAY))
+    assert held.to_bytes() == HELD_GOLDEN
+    assert Campaign.from_bytes(HELD_GOLDEN) == held
+    assert held.relay == RELAY
+    assert [held.leaves(round) - held.begins(round + 1) for round in (1, 365)] == [3600, 3600]
+
+
+def of_relay(**given: Any) -> Callable[[dict[str, Any]], object]:
+    usual = RELAY.to_json()
+    return lambda document: document["gateway"].update(relay={**usual, **given})
+
+
 EVERY_ROUND = {"randomizer": Deck(bits=1, slots=365, eps_report=2.5, width=1), "turns": None}
 
 
@@ -100,6 +120,13 @@ def in_crowd(**given: Any) -> Callable[[dict[str, Any]], object]:
         (lambda d: d.pop("gateway"), "both a gateway and a guarantee in a crowd, or neither"),
         (lambda d: d.update(gateway=None), "gateway must have exactly the fields keys"),
         (lambda d: d["gateway"].update(more=1), "gateway must have exactly the fields keys"),
+        (lambda d: d["gateway"].update(relay=None), "relay must have exactly the fields address, delay"),
+        (of_relay(more=1), "relay must have exactly the fields address, delay"),
+        (of_relay(address="http://relay.example"), "the relay's address must be https"),
+        (of_relay(address=["x"]), "the relay's address must be a text"),
+        (of_relay(delay=-1), "delay must be between 0 and 2592000, got -1"),
+        (of_relay(delay=30 * 86_400 + 1), "delay must be between 0 and 2592000"),
+        (of_relay(delay=1.5), "delay must be an integer"),
         (lambda d: d["gateway"].update(keys={}), "keys of a gateway must be a list"),
         (lambda d: d["gateway"].update(keys=[]), "first gateway key must serve from round 1"),
         (lambda d: d["guarantee"].pop("crowd"), "both a gateway and a guarantee in a crowd, or neither"),

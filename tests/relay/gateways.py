@@ -4,6 +4,7 @@ import asyncio
 import os
 import ssl
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import httpx
 
 from untrackable.relay.app import SEALED_LENGTH, RelaySettings, create_relay
 from untrackable.relay.gateway import GatewayAddress
+from untrackable.relay.held_reports import HeldReports
 from untrackable.serving.server import ServerProcess, start_relay
 
 ROOT = Path(__file__).parent.parent.parent
@@ -89,11 +91,16 @@ async def gateway(
 
 @asynccontextmanager
 async def relayed(
-    port: int, at: str = "http://127.0.0.1", **settings: Any
+    port: int,
+    at: str = "http://127.0.0.1",
+    *,
+    held: HeldReports | None = None,
+    clock: Callable[[], float] = time.time,
+    **settings: Any,
 ) -> AsyncIterator[Callable[[str], httpx.AsyncClient]]:
     """A relay before a gateway at this port. What is yielded makes a sender of an address."""
     chosen = RelaySettings(gateways=(GatewayAddress.parse(f"study={at}:{port}"),), **settings)
-    app = create_relay(chosen)
+    app = create_relay(chosen, held, clock)
 
     def sender(address: str) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(app, client=(address, 4711))

@@ -32,6 +32,9 @@ class Study:
     keys: GatewayKeys
     port: int
 
+    leaves: Callable[[int], int] | None = None
+    """When the reports of a round are released, if the relay holds them."""
+
     @property
     def url(self) -> str:
         return f"sqlite:///{self.folder}/x.db"
@@ -52,7 +55,7 @@ class Study:
         listed = [key.config.to_bytes() for key in self.keys.keys] if configs is None else configs
         gateway = Gateway(tuple(GatewayKey(config, round) for round, config in enumerate(listed, start=1)))
         collector = Address.of(ELSEWHERE, self.campaign.id)
-        return sealed_post(self.campaign.id, gateway, collector=collector, timeout=10.0)
+        return sealed_post(self.campaign.id, gateway, collector=collector, leaves=self.leaves, timeout=10.0)
 
     def stored(self) -> list[bytes]:
         """All reports that the collector has, as they were sent."""

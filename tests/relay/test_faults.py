@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.oblivious.key_lists import configs_from_bytes
 from tests.relay.gateways import relay_process, threaded
 from tests.relay.sealed_senders import SealedSenders, Study, check, free_port, study, wait_until
 from untrackable import strict_json
 from untrackable.client.sending import UNKNOWN_KEY, Address
 from untrackable.oblivious.gateway_keys import write_keys
-from untrackable.oblivious.key_config import KeyConfig, configs_from_bytes
+from untrackable.oblivious.key_config import KeyConfig
 from untrackable.serving.server import ServerProcess
 
 KIND = {"Content-Type": "message/ohttp-req"}

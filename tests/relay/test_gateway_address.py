@@ -74,11 +74,11 @@ ONE = GatewayAddress.parse("study=https://collect.example")
     [
         ({"gateways": ()}, "at least one gateway"),
         ({"gateways": (ONE, ONE)}, "different names"),
-        ({"hold_until": 0}, "hold_until must be at least 1"),
-        ({"hold_until": 3001}, "hold_until must be at most waiting, which is 2000"),
-        ({"hold_until": 2, "hold_at_most": 30.0}, "at most 55 seconds together"),
-        ({"gateway_seconds": 60.0}, "at most 55 seconds together"),
-        ({"hold_at_most": 0.0}, "hold_at_most must be positive"),
+        (
+            {"gateway_seconds": 60.0},
+            "gateway_seconds must be at most 55, because clients wait for a minute; got 60",
+        ),
+        ({"waiting": 0}, "waiting must be at least 1, got 0"),
         ({"per_minute": True}, "per_minute must be an integer"),
     ],
 )

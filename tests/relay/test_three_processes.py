@@ -149,8 +149,7 @@ def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path) ->
         process(url, *served, log=at_collector / "log") as collector,
         tapped(collector.address) as tap,
         relay_process(
-            *("--host", RELAY, "--gateway", f"study={tap.address}", "--hold-until", str(len(PEOPLE))),
-            *("--hold-at-most", "20", "--gateway-seconds", "20"),
+            *("--host", RELAY, "--gateway", f"study={tap.address}"),
             log=tmp_path / "relay-log",
             folder=at_relay,
         ) as relay,

@@ -12,8 +12,11 @@ export interface Campaign {
   turns: { share: string; wipes: number };
   /** What the crowd adds is declared, and shown to people. This client relies on eps alone. */
   guarantee: { eps: number; crowd?: { eps: number; delta: number; reports: number } };
-  /** The keys with which reports are sealed, if the campaign relies on a crowd. */
-  gateway?: { keys: { config: string; first_round: number }[] };
+  /**
+   * If the campaign relies on a crowd: the keys with which reports are sealed, and perhaps a relay that holds the
+   * reports of each round, and releases them so many seconds after its end.
+   */
+  gateway?: { keys: { config: string; first_round: number }[]; relay?: { address: string; delay: number } };
   version: number;
 }
 

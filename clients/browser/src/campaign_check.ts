@@ -44,8 +44,7 @@ export async function checked(document: string): Promise<Campaign> {
     const { turns, guarantee, gateway, mechanism } = asked;
     need(
       turns,
-      "this campaign is answered in every round, so attendance gives people away, and web pages join only campaigns " +
-        "that everybody answers once; a program with the full package may join it",
+      "this campaign is answered in every round, so attendance gives people away; only the full package may join it",
     );
     need(
       FIELDS.test(keys(asked)) &&

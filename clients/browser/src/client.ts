@@ -3,35 +3,35 @@ import type { Bytes } from "./bytes.js";
 import { begins, type Campaign, parse, roundAt } from "./campaign.js";
 import { checked } from "./campaign_check.js";
 import { fetchBytes, system } from "./entropy.js";
+import { objects, offline, persist, program, watchNetwork } from "./environment.js";
 import { type Post, post, type Reply } from "./http.js";
 import { fetched, opened } from "./joining.js";
-import { crowd } from "./load_chunk.js";
+import { crowd, words } from "./load_chunk.js";
+import type { Preview } from "./preview.js";
 import { need, Refused } from "./refused.js";
-import type { Account, Allowed, Ledger, Sealed, State } from "./storage.js";
-import { locked, read, stored, write } from "./storage.js";
+import type { Account, Allowed, Ledger, Place, Sealed, State, Storage } from "./kept.js";
+import { storageOf } from "./storage.js";
 import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
 
-export { Refused };
-export type { Post, Reply };
 
+/** In place of an answer: it was used today. */
+export const used = Symbol("used");
 /** What became of an answer: kept until the turn, if there is one; not yet, as nothing is remembered; or too late. */
 export type Answered = "no consent" | "not yet" | "kept" | "done";
-/** The result of sending. */
-export type Outcome = "nothing" | "no consent" | "offline" | "accepted" | "refused" | "given up";
+/** The result of sending. "later" is for a relay that holds reports: the report is sent with a later visit. */
+export type Outcome = "nothing" | "no consent" | "offline" | "later" | "accepted" | "refused" | "given up";
 /** What a person allows, all campaigns of the origin together. */
 export type Policy = Pick<Allowed, "eps"> & Partial<Allowed>;
 
-export interface Options {
+export interface Options extends Place {
   /** The collector's address, with https. */
   server: string;
   /** The pinned campaign: the SHA-256 of its document, in hexadecimal. */
   campaign: string;
   policy: Policy;
   /** Whether the person agrees, asked before anything is kept or sent. Without it, the client does nothing. */
-  consent?: () => boolean | Promise<boolean>;
-  /** Take part even if the browser says that the person does not want to be tracked. */
-  ignoreGlobalPrivacyControl?: boolean;
+  consent?: (campaign: string) => boolean | Promise<boolean>;
   post?: Post;
   /** Seconds since 1970. */
   clock?: () => number;
@@ -42,6 +42,8 @@ const WINDOW = 300;
 const TRIES = 6;
 /** A report whose time passed while no page was open is sent after a random delay of at most this many seconds. */
 const LATE = 60;
+/** With a relay that holds reports, an open page sends within so many seconds after the start of its round. */
+const SPREAD = 600;
 /** In a crowd, a report counts as late this many seconds after its time, and is not sent: who visited then is known. */
 const GRACE = 30;
 const DAY = 86400;
@@ -53,6 +55,7 @@ const random = () => Number(system(6)) / 2 ** 48;
 /** A client of one campaign. Every method may be called at any time, in any tab, in any order. */
 export class Client {
   #options: Options & { policy: Allowed; post: Post; clock: () => number };
+  #storage: Storage;
   #id: string;
   #address: string;
 
@@ -63,6 +66,7 @@ export class Client {
       ...options,
       policy: complete(options.policy),
     };
+    this.#storage = storageOf(options);
     this.#id = options.campaign;
     const server = webAddress("server", options.server);
     need(/^[0-9a-f]{64}$/.test(this.#id), "campaign must be an id: 64 lower-case hexadecimal digits");
@@ -70,18 +74,76 @@ export class Client {
   }
 
   /** Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. */
-  answer(raw: unknown): Promise<Answered> {
-    return this.#answer(() => [raw]);
+  async answer(given: unknown): Promise<Answered> {
+    if (!(await this.#agreed())) return "no consent";
+    const { policy, clock } = this.#options;
+    const [{ accounts }, known] = await this.#storage.read(this.#id);
+    if (accounts[this.#id]?.done) return "done";
+    // Another policy, client or browser may accept what was refused.
+    const page = JSON.stringify([policy, program()]);
+    need(known?.page != page, known?.refused!);
+    const document = known?.campaign || (await fetched(this.#address, this.#id));
+    return this.#storage.locked("", async () => {
+      const [ledger, state] = await this.#kept();
+      const account = ledger.accounts[this.#id];
+      if (account && (account.done || !state)) return "done";
+      const raised = ledger.policy && !isWithin(policy, ledger.policy);
+      // What was joined before goes on, within the stored policy.
+      need(
+        !raised || account,
+        "this policy allows more than the stored one; call allow(policy) if the person means it",
+      );
+      const joined = account ?? (await this.#opened(ledger, document, state, page));
+      const asked = parse(document);
+      const now = clock();
+      const round = roundAt(asked, now);
+      const [raw, days] = this.#given(given, asked, state);
+      const value = await encoded(asked, raw, now, state);
+      const same = raised || (ledger.policy && isWithin(ledger.policy, policy));
+      if (!raised) ledger.policy = policy;
+      if (account) {
+        if (value == state!.value && !asked.encoding.looks && !days && same) return "kept";
+        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
+        const changed = { ...state!, value, fresh, round: asked.encoding.looks && round, days };
+        await this.#storage.write(ledger, this.#id, changed);
+        return "kept";
+      }
+      const seen = Math.min(state?.seen ?? round, round);
+      if (seen == round) {
+        await this.#storage.write(ledger, this.#id, { campaign: document, seen, days });
+        return "not yet";
+      }
+      persist();
+      const drawn = await drawTurn(asked, system);
+      ledger.accounts[this.#id] = joined;
+      joined.done = !drawn.turn || drawn.turn <= round;
+      const begun = joined.done ? undefined : { campaign: document, ...drawn, value, days };
+      await this.#storage.write(ledger, this.#id, begun);
+      return joined.done ? "done" : "kept";
+    });
   }
 
   /** Note a use, and answer on how many of the last 28 days there was one, or only that somebody is there. */
   used(): Promise<Answered> {
-    const today = Math.floor(this.#options.clock() / DAY);
-    return this.#answer((asked, before = []) => {
-      if (asked.encoding.type == "presence") return [true];
-      const days = [...new Set([...before.filter(day => day > today - DAYS && day <= today), today])];
-      return [days.length, days];
-    });
+    return this.answer(used);
+  }
+
+  /** What would be sent for an answer, or for the one that is kept; null if nothing more is sent. It changes nothing. */
+  async preview(raw?: unknown): Promise<Preview | null> {
+    if (objects()) return null;
+    const [ledger, state] = await this.#storage.read(this.#id);
+    if (ledger.accounts[this.#id]?.done) return null;
+    const { policy, clock } = this.#options;
+    const asked = await checked(state?.campaign || (await fetched(this.#address, this.#id)));
+    if (roundAt(asked, clock()) >= asked.rounds + +!!state?.turn) return null;
+    const value =
+      raw === undefined && state?.value !== undefined
+        ? await presentValue(asked, state, clock())
+        : await encoded(asked, this.#given(raw, asked, state)[0], clock(), state);
+    // Neither the turn nor the noise of the report that will be sent.
+    const drawn = await drawTurn(asked, system);
+    const body = await report(asked, { ...drawn, turn: drawn.turn || 1 }, value);
+    return (await words()).preview(asked, body, ledger, policy, this.#id);
   }
 
   /** The time at which the report is sent; null if there is no turn to come. */
@@ -91,7 +153,8 @@ export class Client {
 
   /** The report, on disk before it is returned; null if it is not due or already sent. */
   async report(): Promise<Bytes | null> {
-    return locked("", async () => {
+    if (!(await this.#waiting())) return null;
+    return this.#storage.locked("", async () => {
       const [, state] = await this.#kept();
       need(!state?.turn || !parse(state.campaign).gateway, "reports for a crowd are sent through a relay only");
       return (await this.#prepared())[1]?.sealed?.body ?? null;
@@ -101,92 +164,55 @@ export class Client {
   /** Send the report if it is due. A retry has the same bytes, and follows within minutes. */
   async send(): Promise<Outcome> {
     let moved = false;
-    const notice = () => {
-      moved = true;
-    };
-    const changes: [any, string][] = [
-      [globalThis, "offline"],
-      [(navigator as any).connection, "change"],
-    ];
-    changes.forEach(([target, event]) => target?.addEventListener?.(event, notice));
+    let unwatch: (() => void) | undefined;
     try {
       for (let next: Outcome | number = 0; ;) {
         if (!(await this.#agreed())) return "no consent";
-        next = await locked("/" + this.#id, () => this.#attempt(moved));
+        if (!(await this.#waiting())) return "nothing";
+        unwatch ??= watchNetwork(() => {
+          moved = true;
+        });
+        next = await this.#storage.locked("/" + this.#id, () => this.#attempt(moved));
         if (typeof next == "string") return next;
         await sleep(next);
       }
     } finally {
-      changes.forEach(([target, event]) => target?.removeEventListener?.(event, notice));
+      unwatch?.();
     }
   }
 
   /** Send the report at its time if this page is open then, and tell the outcomes. */
   async run(told: (outcome: Outcome) => void = () => {}): Promise<void> {
     for (let planned = 0; ;) {
-      const [due, left] = await this.#next();
+      const [due, left, held] = await this.#next();
       const now = this.#options.clock();
       if (due === null) return;
-      if (due > now) planned = due;
+      if (due > now) planned = due + (held ? Math.min(SPREAD, left / 2) * random() : 0);
       else if (planned < now - LATE / 2 || planned > now + LATE)
-        planned = now + Math.min(LATE, left / 2) * random();
+        planned = held ? now : now + Math.min(LATE, left / 2) * random();
       if (planned > now) await sleep(Math.min(planned - now, 3600));
-      else (told(await this.send()), (planned = 0));
+      else {
+        const outcome = await this.send();
+        planned = held && /^(offline|later)$/.test(outcome) ? this.#options.clock() + LATE : 0;
+        told(outcome);
+      }
     }
   }
 
   /** Leave the campaign: the answer and the turn are forgotten. That it was joined is kept: nobody answers twice. */
   async leave(): Promise<void> {
-    await locked("/" + this.#id, () => locked("", async () => this.#end((await read(this.#id))[0])));
+    const [{ accounts }, state] = await this.#storage.read(this.#id);
+    if (!state && !accounts[this.#id]) return;
+    await this.#storage.locked("/" + this.#id, () => this.#leave());
   }
 
-  /** Keep an answer, and the days of use that it is made of. */
-  async #answer(given: (asked: Campaign, days?: number[]) => [raw: unknown, days?: number[]]): Promise<Answered> {
-    if (!(await this.#agreed())) return "no consent";
-    const { policy, clock } = this.#options;
-    const [{ accounts }, known] = await read(this.#id);
-    if (accounts[this.#id]?.done) return "done";
-    // Another policy, client or browser may accept what was refused.
-    const page = JSON.stringify([policy, import.meta.url, navigator.userAgent]);
-    need(known?.page != page, known?.refused!);
-    const document = known?.campaign || (await fetched(this.#address, this.#id));
-    return locked("", async () => {
-      const [ledger, state] = await this.#kept();
-      const account = ledger.accounts[this.#id];
-      if (account && (account.done || !state)) return "done";
-      if (ledger.policy) {
-        const { relays, ...limits } = ledger.policy;
-        need(
-          Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
-            policy.relays.every(relay => relays.includes(relay)),
-          "this policy allows more than the stored one: call allow(policy) first if the person means it",
-        );
-      }
-      const joined = account ?? (await this.#opened(ledger, document, state, page));
-      const asked = parse(document);
-      const now = clock();
-      const round = roundAt(asked, now);
-      const [raw, days] = given(asked, state?.days);
-      const value = await encoded(asked, raw, now, state);
-      ledger.policy = policy;
-      if (account) {
-        const fresh = value == state!.value ? state!.fresh : await fetchBytes(32, system);
-        await write(ledger, this.#id, { ...state!, value, fresh, round: asked.encoding.looks && round, days });
-        return "kept";
-      }
-      const seen = Math.min(state?.seen ?? round, round);
-      if (seen == round) {
-        await write(ledger, this.#id, { campaign: document, seen, days });
-        return "not yet";
-      }
-      // Some browsers ask the person, who may take long.
-      navigator.storage?.persist?.().catch(() => {});
-      const drawn = await drawTurn(asked, system);
-      ledger.accounts[this.#id] = joined;
-      joined.done = !drawn.turn || drawn.turn <= round;
-      await write(ledger, this.#id, joined.done ? undefined : { campaign: document, ...drawn, value, days });
-      return joined.done ? "done" : "kept";
-    });
+  /** An answer, and the days of use that it is made of. */
+  #given(raw: unknown, { encoding }: Campaign, state?: State): [raw: unknown, days?: number[]] {
+    if (raw !== used) return [raw];
+    if (encoding.type == "presence") return [true];
+    const today = Math.floor(this.#options.clock() / DAY);
+    const days = [...new Set([...(state?.days ?? []).filter(day => day > today - DAYS && day <= today), today])];
+    return [days.length, days];
   }
 
   /** The account of a campaign that may be joined. A refusal is kept, so that not every visit fetches the document. */
@@ -201,37 +227,46 @@ export class Client {
     } catch (error) {
       if (error instanceof Refused && !error.passing) {
         const kept = { campaign: "", ...state, refused: error.message, page };
-        await stored("readwrite", store => store.put(kept, this.#id));
+        await this.#storage.write(ledger, this.#id, kept);
       }
       throw error;
     }
   }
 
-  /** The time of the report, and the seconds until its round is over. */
-  async #next(): Promise<[due: number | null, left: number]> {
-    const [, state] = await locked("", () => this.#kept());
+  /** The time of the report, the seconds until its round is over, and whether a relay holds it. */
+  async #next(): Promise<[due: number | null, left: number, held?: boolean]> {
+    const [, state] = (await this.#waiting()) ? await this.#storage.locked("", () => this.#kept()) : [];
     if (!state?.turn) return [null, 0];
     const asked = parse(state.campaign);
     const now = this.#options.clock();
-    return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now];
+    return [state.sealed ? now : await sendingTime(asked, state as Turn), begins(asked, state.turn + 1) - now, !!asked.gateway?.relay];
+  }
+
+  /** Whether a report may be sent or is to be forgotten. Without a turn, one look tells, and no lock is needed. */
+  async #waiting(): Promise<boolean> {
+    return !objects() && !!(await this.#storage.read(this.#id))[1]?.turn;
+  }
+
+  #leave(): Promise<unknown> {
+    return this.#storage.locked("", async () => this.#end((await this.#storage.read(this.#id))[0]));
   }
 
   /** Forget everything but that the campaign, if it was joined, is done. */
   #end(ledger: Ledger): Promise<unknown> {
     const account = ledger.accounts[this.#id];
     if (account) account.done = true;
-    return write(ledger, this.#id);
+    return this.#storage.write(ledger, this.#id);
   }
 
   /** The ledger and the state. A turn whose round is over is forgotten, and a report that was made for it. */
   async #kept(): Promise<[Ledger, State?]> {
-    const [ledger, state] = await read(this.#id);
+    const [ledger, state] = await this.#storage.read(this.#id);
     if (!state?.turn) return [ledger, state];
     const { sealed, turn } = state;
     const asked = parse(state.campaign);
     const now = this.#options.clock();
     const round = roundAt(asked, now);
-    const late = asked.gateway && !sealed && now > (await sendingTime(asked, state as Turn)) + GRACE;
+    const late = mustBeOnTime(asked) && !sealed && now > (await sendingTime(asked, state as Turn)) + GRACE;
     if (!late && (sealed ? round == turn : round <= turn)) return [ledger, state];
     await this.#end(ledger);
     return [ledger];
@@ -246,17 +281,14 @@ export class Client {
     const now = this.#options.clock();
     if (roundAt(asked, now) < turn || now < (await sendingTime(asked, state as Turn))) return [ledger, state];
     const body = await report(asked, state as Turn, await presentValue(asked, state!, now));
-    const made = { campaign: campaign!, turn, sealed: { body, since: asked.gateway ? now : null, tries: 0 } };
+    const made = { campaign: campaign!, turn, sealed: { body, since: mustBeOnTime(asked) ? now : null, tries: 0 } };
     ledger.accounts[this.#id].done = true;
-    await write(ledger, this.#id, made);
+    await this.#storage.write(ledger, this.#id, made);
     return [ledger, made];
   }
 
   async #agreed(): Promise<boolean> {
-    const { consent, ignoreGlobalPrivacyControl } = this.#options;
-    return (
-      (ignoreGlobalPrivacyControl || !(navigator as any).globalPrivacyControl) && (await consent?.()) === true
-    );
+    return !objects() && (await this.#options.consent?.(this.#id)) === true;
   }
 
   /** The way of reports: through a relay and never otherwise if the campaign relies on a crowd. */
@@ -269,26 +301,29 @@ export class Client {
 
   /** One attempt to send: an outcome, or the seconds until the next attempt. */
   async #attempt(moved: boolean): Promise<Outcome | number> {
-    const [{ policy }, state] = await locked("", () => this.#prepared());
+    const [{ policy }, state] = await this.#storage.locked("", () => this.#prepared());
     if (!state?.sealed) return "nothing";
     const asked = parse(state.campaign);
-    if (navigator.onLine === false) {
+    if (offline()) {
       // In a crowd, the report would leave with a later visit.
-      if (asked.gateway) await locked("", async () => this.#end((await read(this.#id))[0]));
+      if (mustBeOnTime(asked)) await this.#leave();
       return "offline";
     }
     const way = await this.#way(asked, policy!);
     const { clock } = this.#options;
+    const held = asked.gateway?.relay;
     const progress = (change: (sealed: Sealed) => Sealed | undefined) =>
-      locked("", async () => {
+      this.#storage.locked("", async () => {
         const [ledger, state] = await this.#kept();
         const sealed = state?.sealed && change(state.sealed);
-        if (state) await write(ledger, this.#id, sealed && { ...state, sealed });
+        if (state) await this.#storage.write(ledger, this.#id, sealed && { ...state, sealed });
         return sealed;
       });
     const sealed = await progress(({ body, since, tries }) => {
       const now = clock();
-      const late = since !== null && (moved || now < since || now > since + WINDOW || tries >= TRIES);
+      const late = since !== null && ((!held && moved) || now < since || now > since + WINDOW || tries >= TRIES);
+      // A relay that holds reports and the collector each see too little to link attempts of several visits.
+      if (late && held) return { body, since: now, tries: 1 };
       return late ? undefined : { body, since: since ?? now, tries: tries + 1 };
     });
     if (!sealed) return "given up";
@@ -296,18 +331,31 @@ export class Client {
     const again = status === null || status >= 500 || [408, 425, 429].includes(status);
     const wait = Math.max(Math.min(60, 2 ** sealed.tries) * (0.5 + random()), retryAfter);
     if (again && sealed.tries < TRIES && clock() + wait <= sealed.since! + WINDOW) return wait;
+    if (again && held) return "later";
     await progress(() => undefined);
     return again ? "given up" : status >= 200 && status < 300 ? "accepted" : "refused";
   }
 }
 
+/** Whether a report is sent at its moment or never: in a crowd, unless a relay holds reports. */
+const mustBeOnTime = ({ gateway }: Campaign) => gateway && !gateway.relay;
+
 /** Store a policy that may also allow more than the one before. It limits what is joined from now on. */
-export const allow = (policy: Policy): Promise<unknown> =>
-  locked("", async () => {
-    const ledger = (await read(""))[0];
-    ledger.policy = complete(policy);
-    await stored("readwrite", store => store.put(ledger, "ledger"));
+export async function allow(policy: Policy, place: Place = {}): Promise<void> {
+  const limits = complete(policy);
+  if (objects()) return;
+  const { locked, read, write } = storageOf(place);
+  await locked("", async () => {
+    const [ledger] = await read("");
+    ledger.policy = limits;
+    await write(ledger, "");
   });
+}
+
+/** Whether a policy allows at most what another one allows. */
+const isWithin = (policy: Allowed, { relays, ...limits }: Allowed) =>
+  Object.entries(limits).every(([name, limit]) => (policy as any)[name] <= limit) &&
+  policy.relays.every(relay => relays.includes(relay));
 
 /** A policy with the limits that it does not name. */
 function complete({ eps, delta = 0, turns_a_year = 4, relays = [], ...others }: Policy): Allowed {

@@ -3,7 +3,7 @@ import { hex, sha256, utf8 } from "./bytes.js";
 import { begins, type Campaign } from "./campaign.js";
 import { request } from "./http.js";
 import { need, Refused } from "./refused.js";
-import type { Account, Allowed, Ledger } from "./storage.js";
+import type { Account, Allowed, Ledger } from "./kept.js";
 
 const YEAR = 365 * 86400;
 /** The share by which rounding may make a sum larger than it is. */
@@ -39,8 +39,8 @@ export function opened({ accounts }: Ledger, policy: Allowed, asked: Campaign): 
   );
   need(
     others.every(({ first, end }) => end <= account.first || account.end <= first),
-    "this browser has or had a turn in another campaign at the same time, and two would help to recognise the person; " +
-      "ask both questions in one campaign, as a set",
+    "another campaign has or had a turn at the same time, and two would help to recognise the person; " +
+      "ask both in one campaign, as a set",
   );
   const most = policy.turns_a_year;
   const starts = [account, ...others].map(({ first }) => first).sort((a, b) => a - b);

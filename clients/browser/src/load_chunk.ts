@@ -2,7 +2,9 @@
 import { Refused } from "./refused.js";
 
 /** The addresses and the digests of the chunks; the build sets them. */
+declare const CONSENT: string, CONSENT_DIGEST: string;
 declare const CROWD: string, CROWD_DIGEST: string;
+declare const PREVIEW: string, PREVIEW_DIGEST: string;
 declare const VIEWS: string, VIEWS_DIGEST: string;
 
 /** Load a chunk. The browser compares the digest of what it preloads, and imports nothing else. */
@@ -28,7 +30,11 @@ async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T
   }
 }
 
+/** The element that asks people, for pages without a question of their own. */
+export const consent = () => loaded(CONSENT, CONSENT_DIGEST, () => import("./consent.js"));
 /** What only campaigns that rely on a crowd need: Oblivious HTTP. */
 export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));
+/** What says in words what would be sent. */
+export const words = () => loaded(PREVIEW, PREVIEW_DIGEST, () => import("./preview.js"));
 /** What only campaigns about parts of a value need: many choices, records, paths, means, quantiles and sets. */
 export const views = () => loaded(VIEWS, VIEWS_DIGEST, () => import("./views.js"));

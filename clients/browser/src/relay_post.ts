@@ -1,7 +1,7 @@
 /** Sends sealed reports through a relay. It cannot read them, and the collector does not see who sent them. */
 import { writtenPost, readResponse } from "./binary_http.js";
 import { type Bytes, hex, number } from "./bytes.js";
-import type { Campaign } from "./campaign.js";
+import { begins, type Campaign } from "./campaign.js";
 import { type Post, type Reply, request } from "./http.js";
 import { need, Refused } from "./refused.js";
 import { keyConfig, sealed } from "./sealing.js";
@@ -24,14 +24,19 @@ export function relayAddress(relay: string, collector: URL): URL {
   return found;
 }
 
-/** The first relay that may be used. There is an error if there is none: nothing is ever sent directly. */
-export function firstRelay(relays: string[], collector: URL): URL {
+/** The relay that may be used. There is an error if there is none: nothing is ever sent directly. */
+export function firstRelay({ gateway }: Campaign, relays: string[], collector: URL): URL {
+  const held = gateway!.relay?.address;
+  need(
+    !held || relays.includes(held),
+    `the campaign is answered through the relay ${held} alone, which holds reports, and the policy does not name it`,
+  );
   need(
     relays.length,
     "the campaign relies on a crowd, so its reports go through a relay and never directly; the policy names none",
   );
   const reasons: string[] = [];
-  for (const relay of relays) {
+  for (const relay of held ? [held] : relays) {
     try {
       return relayAddress(relay, collector);
     } catch (error: any) {
@@ -44,14 +49,18 @@ export function firstRelay(relays: string[], collector: URL): URL {
 /** For reports whose key the gateway did not have: the number of their keys that were refused. */
 const refusals = new Map<string, number>();
 
+/** What a relay that holds reports answers once it has one on disk. That is all that the sender ever gets. */
+const HELD = 202;
+
 /** The way of a campaign's reports to this relay. Each attempt seals the report anew. */
 export const relayPost =
-  ({ gateway }: Campaign, relay: URL): Post =>
+  (asked: Campaign, relay: URL): Post =>
   async (address, body) => {
     const name = hex(body);
     const refused = refusals.get(name) ?? 0;
     const round = Number(number(body.slice(1, 5).reverse()));
-    const keys = gateway!.keys;
+    const { keys, relay: held } = asked.gateway!;
+    const to = relay.href.replace(/\/$/, "");
     const serving = keys.findLastIndex(key => key.first_round <= round);
     const { config } = keys[Math.min(serving + refused, keys.length - 1)];
     const path = new URL(address).pathname.match(/\/campaigns\/[0-9a-f]{64}\/reports$/)![0];
@@ -60,15 +69,16 @@ export const relayPost =
       writtenPost(AUTHORITY, path, "application/octet-stream", body),
     );
     try {
-      const found = await request(relay.href, {
+      const found = await request(held ? `${to}/releases/${begins(asked, round + 1) + held.delay}` : relay.href, {
         method: "POST",
         body: content,
         headers: { "content-type": "message/ohttp-req" },
       });
       const answer = await taken(found);
       const type = found.headers.get("content-type")?.split(";")[0].trim().toLowerCase();
-      if (type == "message/ohttp-res") return await opened(open, answer);
-      if (type == "application/problem+json" && isUnknownKey(answer)) refusals.set(name, refused + 1);
+      if (held && found.status == HELD) return { status: HELD };
+      if (!held && type == "message/ohttp-res") return await opened(open, answer);
+      if (!held && type == "application/problem+json" && isUnknownKey(answer)) refusals.set(name, refused + 1);
       // A relay may ask for a delay. Anything else that it says by itself is ignored.
       const delay = [429, 503].includes(found.status) ? found.headers.get("retry-after") : null;
       return { status: null, retryAfter: seconds(delay) };

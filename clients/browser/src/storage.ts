@@ -1,48 +1,7 @@
-/** What the client keeps in IndexedDB, under a Web Lock: one ledger for all campaigns of the origin, and states. */
-import type { Bytes } from "./bytes.js";
+/** Keeps things in IndexedDB, under a Web Lock. */
+import type { Ledger, Place, State, Storage } from "./kept.js";
 import { need, Refused } from "./refused.js";
-import type { Answers, Turn } from "./turn.js";
 
-/** What a person allows, all campaigns of the origin together. */
-export interface Allowed {
-  eps: number;
-  delta: number;
-  /** The most campaigns that begin within any 365 days. */
-  turns_a_year: number;
-  /** Addresses of relays that the person trusts not to work with any collector. */
-  relays: string[];
-}
-/** A campaign that was joined: what it may reveal, from when to when it lasts, and whether its turn is over. */
-export interface Account {
-  eps: number;
-  first: number;
-  end: number;
-  done: boolean;
-}
-export interface Ledger {
-  policy?: Allowed;
-  accounts: Record<string, Account>;
-}
-/** A report in the bytes that are sent, and the progress of sending it. */
-export interface Sealed {
-  body: Bytes;
-  /** The time of the first attempt. */
-  since: number | null;
-  tries: number;
-}
-/** What is kept of one campaign until its turn is over. */
-export interface State extends Partial<Turn>, Answers {
-  /** The document; empty if it was refused at once. */
-  campaign: string;
-  /** Why it was refused, and by which page. */
-  refused?: string;
-  page?: string;
-  /** Before joining: the round in which the person was first asked. */
-  seen?: number;
-  /** The days of use, counted from 1970. */
-  days?: number[];
-  sealed?: Sealed;
-}
 /** Whether this page is in a frame of another site, or may be: its storage would be one of several. */
 function inForeignFrame(): boolean {
   try {
@@ -56,16 +15,16 @@ function inForeignFrame(): boolean {
 }
 
 /** Hold a lock that no other tab has meanwhile. */
-export async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
+async function locked<T>(name: string, work: () => Promise<T>): Promise<T> {
   need(globalThis.navigator?.locks && crypto.subtle, "this page must be served by https");
   return navigator.locks.request("untrackable" + name, work) as Promise<T>;
 }
 
 /** Do something in one transaction, and wait until it is on disk. */
-export async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
+async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => T): Promise<T> {
   need(
     !inForeignFrame(),
-    "this page is in a frame of another site, where the ledger would not be the person's only one",
+    "this page is in a frame of another site, where there is another ledger",
   );
   try {
     const opening = indexedDB.open("untrackable", 1);
@@ -91,15 +50,18 @@ export async function stored<T>(mode: IDBTransactionMode, work: (store: IDBObjec
 }
 
 /** The ledger and the state of one campaign. */
-export async function read(id: string): Promise<[Ledger, State | undefined]> {
+async function read(id: string): Promise<[Ledger, State?]> {
   const found = await stored("readonly", store => [store.get("ledger"), store.get(id)]);
   return [found[0].result ?? { accounts: {} }, found[1].result];
 }
 
 /** Replace ledger and state at once; without a state, the one before is forgotten. */
-export const write = (ledger: Ledger, id: string, state?: State) =>
+const write = (ledger: Ledger, id: string, state?: State) =>
   stored("readwrite", store => {
     store.put(ledger, "ledger");
     if (state) store.put(state, id);
     else store.delete(id);
   });
+
+/** The storage of this origin. */
+export const storageOf = (_: Place): Storage => ({ locked, read, write });

@@ -43,9 +43,13 @@ export async function drawTurn({ rounds, turns }: Campaign, entropy: Entropy): P
   return { life, key, fresh: new Uint8Array(), turn: has ? turn : 0 };
 }
 
-/** The time at which the report is sent, uniform over the last look of the round except for its ends. */
+/**
+ * The time from which the report is sent, uniform over the last look of the round except for its ends. If a relay
+ * holds reports, it is the start of that look, so that every later visit may send it.
+ */
 export async function sendingTime(asked: Campaign, { turn, key }: Pick<Turn, "turn" | "key">): Promise<number> {
   const length = asked.round_seconds / (asked.encoding.looks ?? 1);
+  if (asked.gateway?.relay) return begins(asked, turn + 1) - length;
   const position = Number(await drawn(key, "moment")(8)) / 2 ** 64;
   return begins(asked, turn + 1) - length * (1 - 1 / MARGIN - position * (1 - 2 / MARGIN));
 }

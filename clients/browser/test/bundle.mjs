@@ -1,12 +1,14 @@
-/** Makes one file of `vectors.ts`, for Node.js. */
+/** Makes one file of `vectors.ts`, or of another program for tests, for Node.js. */
 import { build } from "esbuild";
 
 await build({
-  entryPoints: ["test/vectors.ts"],
+  entryPoints: [process.argv[3] ?? "test/vectors.ts"],
   bundle: true,
   format: "esm",
   platform: "node",
   // Chunks are part of this one file.
-  define: { CROWD: '""', CROWD_DIGEST: '""', VIEWS: '""', VIEWS_DIGEST: '""' },
+  define: Object.fromEntries(
+    ["CONSENT", "CROWD", "PREVIEW", "VIEWS"].flatMap(name => [name, name + "_DIGEST"].map(each => [each, '""'])),
+  ),
   outfile: process.argv[2],
 });

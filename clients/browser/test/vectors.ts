@@ -11,6 +11,7 @@ import { partsOf } from "../src/divided_reports.js";
 import { type Entropy, fetchBytes, system } from "../src/entropy.js";
 import { opened } from "../src/joining.js";
 import { lieOf } from "../src/local_reports.js";
+import { preview } from "../src/preview.js";
 import { keyConfig, sealed, sealedAsIs, sender } from "../src/sealing.js";
 import { type Answers, drawTurn, encoded, presentValue, report, sendingTime } from "../src/turn.js";
 import { basesOf, draw, missOf } from "../src/view_reports.js";
@@ -101,6 +102,10 @@ const tasks: Record<string, (given: any) => unknown> = {
     };
     return Promise.all(Array.from({ length: clients }, () => Promise.all(Array.from({ length: reports }, one))));
   },
+
+  /** A report of given bytes, as a person is shown it. */
+  preview: ({ campaign, body, accounts, policy }) =>
+    preview(parse(campaign), unhex(body), { accounts }, { turns_a_year: 4, relays: [], delta: 0, ...policy }, "this"),
 
   wire: ({ round, nonce, report, report_bits }) =>
     hex(wire(round, BigInt("0x" + nonce), BigInt("0x" + report), report_bits)),

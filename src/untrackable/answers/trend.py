@@ -43,60 +43,10 @@ NAME = "number of people active"
 """The name of the trend of people."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trend:
-    """The shares of some values by round: a row for each round, and a column for each value.
-
-    All shares, those that are not shown too, lie between `lower` and `upper` at once, except with probability
-    `beta` (upper). So values may be chosen after looking at the estimates. The `changes` of each value are all true
-    at once, those of all values, except with probability `beta` (upper). If a client's reports are not
-    `independent` from round to round, errors do not cancel, so single rounds are compared, and no longer stretches.
-    """
-
-    rounds: tuple[int, ...]
-    values: tuple[Any, ...]
-    beta: float
-    reports: tuple[int, ...]
-    frequencies: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    standard_errors: FloatArray
-    independent: bool
-    changes: tuple[tuple[Change, ...], ...]
-
-    def interval(self) -> Interval:
-        """Where all true shares lie at once. The part outside [0, 1] is cut off."""
-        return clipped(Interval(self.lower, self.upper))
-
-    def shares(self) -> FloatArray:
-        """The frequencies as they are shown: within [0, 1], and NaN where the reports do not tell them."""
-        radius = np.maximum(self.frequencies - self.lower, self.upper - self.frequencies)
-        return shown_shares(self.frequencies, radius)
-
-    def by_value(self, names: Sequence[str]) -> "tuple[NumberTrend, ...]":
-        """The shares of each value alone, by these names."""
-        shares, (lower, upper) = self.shares(), self.interval()
-        return tuple(
-            NumberTrend(
-                name=name,
-                rounds=self.rounds,
-                reports=self.reports,
-                estimates=shares[:, i],
-                standard_errors=self.standard_errors[:, i],
-                lower=lower[:, i],
-                upper=upper[:, i],
-                beta=self.beta,
-                independent=self.independent,
-                changes=self.changes[i],
-            )
-            for i, name in enumerate(names)
-        )
-
-
 def trend(
     question: Question, sums: Mapping[int, Aggregator], values: Sequence[Any], *, beta: float = 0.05
-) -> Trend:
-    """Estimate these values in every round, from sums as `question.prepare` returns them.
+) -> "tuple[NumberTrend, ...]":
+    """The shares of these values round by round, from sums as `question.prepare` returns them.
 
     Each of R rounds may fail with probability beta/R, so all of them together fail with at most beta (union bound).
     This needs no independence between rounds. Sums are read one round at a time, and estimates are not kept.
@@ -110,42 +60,59 @@ def trend(
     each = (question.estimates(number, sums[number], share).values() for number in rounds)
     estimates = map(question.named, itertools.chain.from_iterable(each))
     independent = question.path is None and independent_rounds(question.mechanism, numbers)
-    return _trend(independent, numbers, estimates, values, beta)
+    return _share_trends(question, independent, numbers, estimates, values, beta)
 
 
-def answered_trend(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> Trend:
+def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> "tuple[NumberTrend, ...]":
     """The same, from an answer that has an estimate of each round."""
-    beta = checks.open_probability("beta", beta)
-    return _trend(answer.independent, tuple(answer.rounds), answer.rounds.values(), values, beta)
+    beta, rounds = checks.open_probability("beta", beta), answer.rounds
+    return _share_trends(answer.question, answer.independent, tuple(rounds), rounds.values(), values, beta)
 
 
-def _trend(
+def _share_trends(
+    question: Question,
     independent: bool,
     numbers: tuple[int, ...],
     estimates: Iterable[Estimate],
     values: Sequence[Any],
     beta: float,
-) -> Trend:
+) -> "tuple[NumberTrend, ...]":
+    """All shares, those that are not shown too, lie in their bands at once, and all changes are true at once.
+
+    So values may be chosen after looking at the estimates.
+    """
     read = [_Reading.of(estimate, values, beta / len(numbers)) for estimate in estimates]
     frequencies, errors = (
         np.stack([getattr(each, name) for each in read]) for name in ("frequencies", "standard_error")
     )
     lower, upper = (np.stack([each.interval[end] for each in read]) for end in (0, 1))
+    shares = shown_shares(frequencies, np.maximum(frequencies - lower, upper - frequencies))
+    lower, upper = clipped(Interval(lower, upper))
     independent = independent and all(each.bounds is not None for each in read)
-    changes = []
-    for i in range(len(values)):
+    trends = []
+    for i, value in enumerate(values):
         if independent:
             bounds = _stacked([each.bounds for each in read], i)
             line = RoundNumbers(rounds=numbers, estimates=frequencies[:, i], errors=bounds, independent=True)
-            changes.append(line.changes(beta, together=read[0].together))
+            changes = line.changes(beta, together=read[0].together)
         else:
-            low, high = clipped(Interval(lower[:, i], upper[:, i]))
-            compared = round_comparisons(frequencies[:, i], low, high)
-            changes.append(located_changes(numbers, compared))
-    reports = tuple(each.n for each in read)
-    return Trend(
-        numbers, tuple(values), beta, reports, frequencies, lower, upper, errors, independent, tuple(changes)
-    )
+            compared = round_comparisons(frequencies[:, i], lower[:, i], upper[:, i])
+            changes = located_changes(numbers, compared)
+        trends.append(
+            NumberTrend(
+                name=question.label(value),
+                rounds=numbers,
+                reports=tuple(each.n for each in read),
+                estimates=shares[:, i],
+                standard_errors=errors[:, i],
+                lower=lower[:, i],
+                upper=upper[:, i],
+                beta=beta,
+                independent=independent,
+                changes=changes,
+            )
+        )
+    return tuple(trends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,11 +203,6 @@ class NumberTrend(NotebookTable):
     changes: tuple[Change, ...]
     quantile: float | None = None
     unit: str | None = None
-
-
-def share_trends(answer: Answer, values: Sequence[Any], *, beta: float = 0.05) -> tuple[NumberTrend, ...]:
-    """The shares of people who hold these values, round by round. Values may be chosen by looking at estimates."""
-    return answered_trend(answer, values, beta=beta).by_value([answer.label(value) for value in values])
 
 
 def sum_trend(

@@ -29,6 +29,8 @@ from untrackable.theory.turns import AMONG, recognition
 
 # --- linking ----------------------------------------------------------------------------------------------
 
+LEVEL = 0.95
+"""The confidence of the interval of a sampled number."""
 LARGEST_ASSIGNMENT = 4000
 """Up to this many people are also matched all at once. That takes the whole table of scores, and cubic time."""
 _SCORES = 1 << 22
@@ -74,7 +76,6 @@ def link(
     value: Any = 0,
     distribution: Sequence[float] | None = None,
     seed: int = 1,
-    level: float = 0.95,
     engine: Engine = "local",
     progress: Progress = no_progress,
 ) -> Linked:
@@ -85,7 +86,6 @@ def link(
     integers, so those that are nearly equal may change places there.
     """
     people, reports = checks.integer("people", people, low=2), checks.integer("reports", reports, low=1)
-    level = checks.open_probability("level", level)
     weights = None if distribution is None else _weights(distribution)
     # Simulation draws from [seed, number of the first client], so this stream is independent of it.
     rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
@@ -101,21 +101,12 @@ def link(
     progress("matching", 0.0)
     rows = _rows(mechanism, first, second, value, weights)
     with running_on(engine):
-        matched = _matched(rows, np.argsort(order), rng, level, progress)
-    bounds = (
-        _bounds(mechanism, value, people, reports)
-        if weights is None
-        else _bounds_apart(mechanism, weights, people, reports)
-    )
-    return Linked(people, reports, *matched, *bounds)
+        matched = _matched(rows, np.argsort(order), rng, progress)
+    return Linked(people, reports, *matched, *_bounds(mechanism, value, weights, people, reports))
 
 
 def _matched(
-    rows: Callable[[slice], FloatArray],
-    places: NDArray[np.int64],
-    rng: np.random.Generator,
-    level: float,
-    progress: Progress,
+    rows: Callable[[slice], FloatArray], places: NDArray[np.int64], rng: np.random.Generator, progress: Progress
 ) -> tuple[Matched, Matched, Matched, Matched | None]:
     """Match the person of each row, whose own column is at `places`; by parts of the table, if it is large."""
     people = places.size
@@ -129,16 +120,16 @@ def _matched(
         own.append(in_main_memory(table[np.arange(len(mine)), mine]))
         others.append(_strangers(table, mine, rng))
         progress("matching", min(1.0, (start + size) / people))
-    above, ties = np.concatenate(ranks, axis=1)
+    both = np.concatenate(ranks, axis=1)
     return (
-        share(np.clip((1 - above) / ties, 0, 1), level),
-        share(np.clip((_SHORT - above) / ties, 0, 1), level),
-        area(np.concatenate(own), np.concatenate(others), level),
-        _assigned(in_main_memory(table), places, level) if size == people else None,
+        share(_among_first(1, both)),
+        share(_among_first(_SHORT, both)),
+        area(np.concatenate(own), np.concatenate(others)),
+        _assigned(in_main_memory(table), places) if size == people else None,
     )
 
 
-def match(scores: FloatArray, level: float = 0.95) -> Matched:
+def match(scores: FloatArray) -> Matched:
     """Match each row to its highest-scoring column. Person i is row i and column i.
 
     `scores` are log-likelihood ratios of one person against two. Ties are broken at random, so a person tied with
@@ -146,8 +137,7 @@ def match(scores: FloatArray, level: float = 0.95) -> Matched:
     """
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
         raise ValueError(f"scores must be a square matrix, got shape {scores.shape}")
-    above, ties = ranks_of_own(scores, np.arange(scores.shape[0]))
-    return share(np.clip((1 - above) / ties, 0, 1), level)
+    return share(first_choices(scores, np.arange(scores.shape[0])))
 
 
 def _weights(distribution: Sequence[float]) -> FloatArray:
@@ -196,7 +186,13 @@ def ranks_of_own(scores: FloatArray, places: NDArray[np.int64]) -> FloatArray:
     return np.array(counts, dtype=np.float64)
 
 
-def share(hits: FloatArray, level: float) -> Matched:
+def _among_first(count: int, ranks: FloatArray) -> FloatArray:
+    """The probability that the right column is among the first, if ties are broken at random."""
+    above, ties = ranks
+    return np.asarray(np.clip((count - above) / ties, 0, 1))
+
+
+def share(hits: FloatArray, level: float = LEVEL) -> Matched:
     """The share with its Clopper-Pearson interval, as if people were independent, although they share a crowd."""
     people = hits.size
     lower, upper = clopper_pearson(float(hits.sum()), people, level)
@@ -211,7 +207,7 @@ def _strangers(scores: FloatArray, places: NDArray[np.int64], rng: np.random.Gen
     return in_main_memory(scores[np.arange(len(places))[:, None], (places[:, None] + steps) % columns]).reshape(-1)
 
 
-def area(own: FloatArray, others: FloatArray, level: float) -> Matched:
+def area(own: FloatArray, others: FloatArray) -> Matched:
     """The area under the curve: the mean share of other people's scores that are below a person's own.
 
     It has the empirical Bernstein interval (Maurer and Pontil 2009), which assumes independent people.
@@ -220,37 +216,35 @@ def area(own: FloatArray, others: FloatArray, level: float) -> Matched:
     below, upto = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
     placements = (below + upto) / (2 * ordered.size)
     people, mean = placements.size, float(placements.mean())
-    weight = np.log(4 / (1 - level))
+    weight = np.log(4 / (1 - LEVEL))
     reach = float(np.sqrt(2 * placements.var(ddof=1) * weight / people) + 7 * weight / (3 * (people - 1)))
-    return Matched(people, mean, max(0.0, mean - reach), min(1.0, mean + reach), level)
+    return Matched(people, mean, max(0.0, mean - reach), min(1.0, mean + reach), LEVEL)
 
 
-def _assigned(scores: FloatArray, places: NDArray[np.int64], level: float) -> Matched:
+def _assigned(scores: FloatArray, places: NDArray[np.int64]) -> Matched:
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(np.maximum(scores, _IMPOSSIBLE), maximize=True)
-    return share((columns[np.argsort(rows)] == places).astype(np.float64), level)
+    return share((columns[np.argsort(rows)] == places).astype(np.float64))
 
 
-def _bounds_apart(
-    mechanism: Mechanism, weights: FloatArray, people: int, reports: int
-) -> tuple[Bracket | None, Bracket | None, None]:
-    """`_bounds` for people with random values; none if the engine takes no such question."""
-    try:
-        first, five = matched_upper(mechanism, reports, weights, (1 / people, min(1.0, _SHORT / people)))
-    except ValueError:
-        return None, None, None
-    return first, five, None
-
-
-def _bounds(mechanism: Mechanism, value: Any, people: int, reports: int) -> tuple[Bracket, Bracket, Bracket]:
+def _bounds(
+    mechanism: Mechanism, value: Any, weights: FloatArray | None, people: int, reports: int
+) -> list[Bracket | None]:
     """The best power at false positive rates 1/M and 5/M, and the area below the curve.
 
     An attack that picks one of M candidates is a test of one person against two. If none of the candidates is the
-    right person, all M are alike, and the attack picks each with probability 1/M.
+    right person, all M are alike, and the attack picks each with probability 1/M. For people with random values
+    there is no area, and nothing if the engine takes no such question.
     """
-    pair = mechanism.tracking_of(value, rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
-    return pair.power(1 / people), pair.power(min(1.0, _SHORT / people)), pair.auc()
+    rates = 1 / people, min(1.0, _SHORT / people)
+    if weights is None:
+        pair = mechanism.tracking_of(value, rounds=range(1, 2 * reports + 1), first=range(1, reports + 1))
+        return [*map(pair.power, rates), pair.auc()]
+    try:
+        return [*matched_upper(mechanism, reports, weights, rates), None]
+    except ValueError:
+        return [None, None, None]
 
 
 # --- people with different values: a bound for all who know how common values are -------------------------
@@ -340,13 +334,10 @@ def find_changes(
     *,
     people: int = 1000,
     reports: int = 10,
-    value: Any = 0,
-    other: Any = 1,
     seed: int = 1,
-    level: float = 0.95,
     progress: Progress = no_progress,
 ) -> Changed:
-    """Simulate people of whom half change from `value` to `other` at a random time, and look for the changes.
+    """Simulate people of whom half change from value 0 to value 1 at a random time, and look for the changes.
 
     After the change, a fresh client sends the reports. The observer knows both values. The score of a person is the
     likelihood ratio of a change, averaged over all times at which it may have happened.
@@ -357,14 +348,14 @@ def find_changes(
     # Simulation draws from [seed, number of the first client], so this stream is independent of it.
     rng = np.random.default_rng([checks.integer("seed", seed, low=0), 1, people])
     before, after = (
-        np.concatenate([b.reports for b in mechanism.simulate(np.full(people, v), rounds=reports, seed=seed + i)])
-        for i, v in enumerate((value, other))
+        np.concatenate([b.reports for b in mechanism.simulate(np.full(people, v), rounds=reports, seed=seed + v)])
+        for v in (0, 1)
     )
     times = rng.integers(1, reports, size=people)
     changes = np.arange(people) % 2 == 1
     late = changes[:, None] & (np.arange(reports) >= times[:, None])
     sent = np.where(late.reshape(late.shape + (1,) * (before.ndim - 2)), after, before)
-    ratios = _ratios(mechanism, sent, value, other, progress)
+    ratios = _ratios(mechanism, sent, progress)
     score = logsumexp(ratios, axis=0) - np.log(len(ratios))
     stayed, moved = score[~changes], score[changes]
     threshold = np.quantile(stayed, 1 - FALSE_ALARMS, method="higher")
@@ -373,21 +364,21 @@ def find_changes(
     return Changed(
         people,
         reports,
-        share((moved > threshold).astype(np.float64), level),
-        area(moved, stayed, level),
-        share(right, level),
+        share((moved > threshold).astype(np.float64)),
+        area(moved, stayed),
+        share(right),
         _bound(mechanism, reports),
     )
 
 
-def _ratios(mechanism: Mechanism, sent: NDArray[Any], value: Any, other: Any, progress: Progress) -> FloatArray:
+def _ratios(mechanism: Mechanism, sent: NDArray[Any], progress: Progress) -> FloatArray:
     """The log-likelihood ratios of a change after t reports against no change, for t = 1 … k-1."""
     rounds = list(range(1, sent.shape[1] + 1))
-    unchanged = mechanism.log_likelihood(sent, value, rounds)
+    unchanged = mechanism.log_likelihood(sent, 0, rounds)
     ratios = []
     for t in rounds[:-1]:
-        early = mechanism.log_likelihood(sent[:, :t], value, rounds[:t])
-        late = mechanism.log_likelihood(sent[:, t:], other, rounds[t:])
+        early = mechanism.log_likelihood(sent[:, :t], 0, rounds[:t])
+        late = mechanism.log_likelihood(sent[:, t:], 1, rounds[t:])
         # Some reports are impossible without a change. They show that there was one, but not when.
         ratios.append(early + late + np.where(np.isneginf(unchanged), _CERTAIN, -unchanged))
         progress("changes", t / (len(rounds) - 1))
@@ -432,14 +423,13 @@ def match_by_attendance(
     mechanism: Mechanism | None = None,
     value: Any = 0,
     seed: int = 1,
-    level: float = 0.95,
 ) -> AttendanceMatched:
     """Simulate people who answer every round, each time from one of two places, and match them by these rounds.
 
     With a mechanism, all people hold `value`, and the observer reads their reports as well.
     """
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=2)
-    seed, level = checks.integer("seed", seed, low=0), checks.open_probability("level", level)
+    seed = checks.integer("seed", seed, low=0)
     first, _ = attend(rounds, people, np.random.default_rng([seed, 2, people]))
     # A view of the second place fits one of the first if it has just the other rounds: so do those of all people
     # with the same rounds, and nobody else's.
@@ -449,9 +439,9 @@ def match_by_attendance(
     return AttendanceMatched(
         people,
         rounds,
-        share(alone, level),
+        share(alone),
         recognition(rounds, people),
-        None if together is None else share(together, level),
+        None if together is None else share(together),
     )
 
 
@@ -481,8 +471,7 @@ def _with_reports(mechanism: Mechanism, first: Seen, kinds: NDArray[np.int64], v
 
 def first_choices(scores: FloatArray, own: NDArray[np.int64]) -> FloatArray:
     """For each row, the probability that its own column is chosen: the one that scores highest, or one of those."""
-    above, ties = ranks_of_own(scores, own)
-    return np.asarray(np.clip((1 - above) / ties, 0, 1))
+    return _among_first(1, ranks_of_own(scores, own))
 
 
 # --- how well people are followed as reports grow ---------------------------------------------------------

@@ -279,19 +279,14 @@ class ValueLeak:
     recovered: Share
 
 
-def eps_lower(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> LossBound:
-    """A lower bound on eps from clients of two or more values, by the two values that differ most.
-
-    (eps, delta) privacy means P(event | a) ≤ e^eps·P(event | b) + delta, and so
-    eps ≥ ln((P(event | a) - delta)/P(event | b)). This assumes that clients are independent, and that those of one
-    value follow one law. A quarter of the clients is used to fit scores, a quarter to choose an event, and the rest
-    to test this event.
-    """
-    return value_leak(samples, level=level, delta=delta, seed=seed).eps
-
-
 def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float = 0.0, seed: int = 0) -> ValueLeak:
-    """The bound of `eps_lower`, and the share of held-out clients whose value is guessed right."""
+    """A lower bound on eps from clients of two or more values, and the share of values that are guessed right.
+
+    The bound is by the two values that differ most. (eps, delta) privacy means
+    P(event | a) ≤ e^eps·P(event | b) + delta, and so eps ≥ ln((P(event | a) - delta)/P(event | b)). This assumes
+    that clients are independent, and that those of one value follow one law. A quarter of the clients is used to
+    fit scores, a quarter to choose an event, and the rest to test this event.
+    """
     level = checks.open_probability("level", level)
     delta = checks.probability("delta", delta)
     if len(samples) < 2:
@@ -445,6 +440,12 @@ def _cleaned(products: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 # --- the audit of a client --------------------------------------------------------------------------------
 
+_CLAIMED = ("claimed_eps", "claimed_eps_one", "claimed_delta", "claimed_advantage", "claimed_gamma")
+_KEPT = ("refuted", "chance", "persists", "averages_out", "shares_randomness")
+_TOLD = ("values", "reports", "level", *_CLAIMED, *_KEPT)
+_TESTED = ("eps", "eps_one", "gamma", "tracking", "persistence", "sharing")
+"""What an audit says as JSON: numbers and truths as they are, and tests as objects of their own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ClientAudit(NotebookTable):
@@ -547,16 +548,8 @@ class ClientAudit(NotebookTable):
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON data. Names say which numbers are lower bounds and which are sampled."""
         return {
-            "values": self.values,
+            **{name: getattr(self, name) for name in _TOLD},
             "clients_per_value": self.clients,
-            "reports": self.reports,
-            "level": self.level,
-            "claimed_eps": self.claimed_eps,
-            "claimed_eps_one": self.claimed_eps_one,
-            "claimed_delta": self.claimed_delta,
-            "claimed_advantage": self.claimed_advantage,
-            "claimed_gamma": self.claimed_gamma,
-            "refuted": self.refuted,
             "check": {
                 "passed": not self.failures,
                 "failures": list(self.failures),
@@ -567,18 +560,9 @@ class ClientAudit(NotebookTable):
             "eps_one_lower": self.eps_one.lower,
             "gamma_lower": self.gamma.lower,
             "advantage_lower": self.tracking.lower,
-            "eps": self.eps.as_dict(),
-            "eps_one": self.eps_one.as_dict(),
-            "gamma": self.gamma.as_dict(),
-            "tracking": self.tracking.as_dict(),
+            **{name: getattr(self, name).as_dict() for name in _TESTED},
             "recovered": self.recovered._asdict(),
             "recovered_one": self.recovered_one._asdict(),
-            "chance": self.chance,
-            "persists": self.persists,
-            "persistence": self.persistence.as_dict(),
-            "averages_out": self.averages_out,
-            "shares_randomness": self.shares_randomness,
-            "sharing": self.sharing.as_dict(),
             "identical_streams": self.identical,
         }
 

@@ -6,6 +6,7 @@ An observer can compute all of it without knowing the mechanism.
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,18 +79,6 @@ class Streams:
         index = np.arange(clients)[:, None] * self.distinct + self.tokens
         counts = np.bincount(index.reshape(-1), minlength=clients * self.distinct)
         return np.asarray(counts.reshape(clients, self.distinct) / reports)
-
-
-def from_bits(samples: Sequence[NDArray[np.uint8]]) -> list[Streams]:
-    """Streams of reports that are bits already. Each sample is clients × reports × bits, for one value."""
-    packed = [np.packbits(bits, axis=2) for bits in samples]
-    rows = np.concatenate([rows.reshape(-1, rows.shape[2]) for rows in packed])
-    known, numbers = np.unique(rows, axis=0, return_inverse=True)
-    cuts = np.cumsum([rows.shape[0] * rows.shape[1] for rows in packed])[:-1]
-    return [
-        Streams(bits, tokens.reshape(bits.shape[:2]), known.shape[0], np.zeros(bits.shape[:2], dtype=np.int64))
-        for bits, tokens in zip(samples, np.split(numbers.reshape(-1), cuts), strict=True)
-    ]
 
 
 class Reporting(Protocol):
@@ -224,18 +213,9 @@ def _encode(heard: list[list[tuple[Part, ...]]], clients: int, reports: int) -> 
     known: dict[Any, int] = {}
     tokens = np.array([known.setdefault(_key(parts), len(known)) for parts in everything], dtype=np.int64)
     kinds = _kinds(everything)
-    shape = (len(heard), clients, reports)
-    of_kinds = int(kinds.max()) + 1
-    return [
-        Streams(*each, of_kinds)
-        for each in zip(
-            bits.reshape(*shape, -1),
-            tokens.reshape(shape),
-            [len(known)] * len(heard),
-            kinds.reshape(shape),
-            strict=True,
-        )
-    ]
+    shape, of_kinds = (len(heard), clients, reports), int(kinds.max()) + 1
+    arrays = zip(bits.reshape(*shape, -1), tokens.reshape(shape), kinds.reshape(shape), strict=True)
+    return [Streams(bits, tokens, len(known), kinds, of_kinds) for bits, tokens, kinds in arrays]
 
 
 def _kinds(everything: list[tuple[Part, ...]]) -> NDArray[np.int64]:
@@ -319,11 +299,8 @@ def _window(part: Streams) -> Window:
     return Window(np.full(clients, reports, dtype=np.int64), part.means(), tokens)
 
 
-class Similarity(Protocol):
-    """A score for a person in the first window and a person in the second. A higher score means more alike."""
-
-    def __call__(self, first: Window, second: Window) -> FloatArray:
-        """The scores of row i of the first window against row i of the second."""
+Similarity = Callable[[Window, Window], FloatArray]
+"""A score for row i of the first window and row i of the second. A higher score means more alike."""
 
 
 class _Repeats:
@@ -339,12 +316,9 @@ class _Repeats:
         return np.asarray(common @ self._weights / np.minimum(first.counts, second.counts))
 
 
-class _Agreement:
-    """Minus the mean squared difference of how often each bit is 1."""
-
-    def __call__(self, first: Window, second: Window) -> FloatArray:
-        """The scores; 0 if the means are equal."""
-        return np.asarray(-np.square(first.means - second.means).mean(axis=1))
+def _agreement(first: Window, second: Window) -> FloatArray:
+    """Minus the mean squared difference of how often each bit is 1; 0 if the means are equal."""
+    return np.asarray(-np.square(first.means - second.means).mean(axis=1))
 
 
 class _LearnedAgreement:
@@ -382,7 +356,7 @@ def similarities(first: Window, second: Window) -> dict[str, Similarity]:
     return {
         "exact repeats": _Repeats(fit, rare=False),
         "repeats of rare reports": _Repeats(fit, rare=True),
-        "agreement of bits": _Agreement(),
+        "agreement of bits": _agreement,
         "learned agreement of bits": _LearnedAgreement(fit),
     }
 
@@ -395,11 +369,8 @@ _CHANCE = 0.01
 """A bit is left out if chance makes such a difference between the values at least this often."""
 
 
-class Scorer(Protocol):
-    """A model that gives log-likelihoods, clients × values."""
-
-    def __call__(self, sample: Streams) -> FloatArray:
-        """Score every client."""
+Scorer = Callable[[Streams], FloatArray]
+"""A model that gives log-likelihoods, clients × values."""
 
 
 class _BitShares:
@@ -472,15 +443,9 @@ class _ReportFrequencies:
         return np.asarray(sample.frequencies() @ self._logs.T * sample.tokens.shape[1])
 
 
-class _FirstReport:
+def _first_report(scorer: Scorer, sample: Streams) -> FloatArray:
     """Another score, applied to the first report alone."""
-
-    def __init__(self, scorer: Scorer) -> None:
-        self._scorer = scorer
-
-    def __call__(self, sample: Streams) -> FloatArray:
-        """Score every client."""
-        return self._scorer(sample.between(0, 1))
+    return scorer(sample.between(0, 1))
 
 
 def scorers(fit: Sequence[Streams]) -> dict[str, Scorer]:
@@ -496,7 +461,9 @@ def scorers(fit: Sequence[Streams]) -> dict[str, Scorer]:
         by_name["how often each report is sent"] = _ReportFrequencies(fit)
     if reports > 1:
         alone = scorers([sample.between(0, 1) for sample in fit])
-        by_name.update({f"{name}, first report alone": _FirstReport(scorer) for name, scorer in alone.items()})
+        by_name.update(
+            {f"{name}, first report alone": partial(_first_report, scorer) for name, scorer in alone.items()}
+        )
     return by_name
 
 

@@ -324,8 +324,9 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     goes out at once, or with --stay at a random time within the hour. If everybody answers every round, there is
     one report in each.
 
-    Campaigns with a relay are sent through a relay of the stored policy, at their moments and never late, so use
-    --stay for them.
+    Campaigns with a relay are sent through a relay of the stored policy. If it holds reports, they are sent by the
+    first run in their round, and again until the relay has them. Otherwise they are sent at their moments and never
+    late, so use --stay.
 
     Example: untrackable send https://collect.example --stay
     """

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -282,20 +280,10 @@ def _factory(where: str) -> Callable[[Any], Any]:
             "give the name of the module, not of its file: mine:make_client for mine.py",
             param_hint="MODULE:FACTORY",
         )
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            named: Any = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise click.ClickException(f"there is no module {error.name} in this folder or installed") from None
-    except (Exception, SystemExit) as error:
-        raise click.ClickException(f"importing {name} raised {type(error).__name__}: {error}") from None
-    finally:
-        sys.path.remove(str(Path.cwd()))
-    for part in attribute.split("."):
-        if not hasattr(named, part):
-            raise click.ClickException(f"the module {name} has no {attribute}")
-        named = getattr(named, part)
+    with one_line_errors():
+        from untrackable.cli.mechanism_argument import imported
+
+        named = imported(name, attribute)
     if not callable(named):
         raise click.ClickException(f"{where} must be callable, but it is of type {type(named).__name__}")
     return named  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,8 @@ def campaign() -> None:
 @goal_option("people", show_default=f"{_PEOPLE:,}")
 @goal_options("want", "share", "wipes", *CROWD_OPTIONS)
 @click.option("--gateway", "keys", type=GIVEN_FILE, metavar="FILE", help="Public keys (`gateway show --json`).")
+@click.option("--hold-at", metavar="URL", help="Relay that holds reports until a round is over.")
+@click.option("--release-after", metavar="TIME", show_default="a full hour", help="From end to release.")
 @goal_option("looks", default=1, show_default=True)
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
 @click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")
@@ -116,6 +119,8 @@ def new(
     first: str | None,
     people: int | None,
     keys: Path | None,
+    hold_at: str | None,
+    release_after: str | None,
     output: ResultOutput,
     **demands: Any,
 ) -> None:
@@ -127,7 +132,9 @@ def new(
 
     With --relay, reports are sealed for the collector's gateway (--gateway) and sent through a relay, so that the
     collector does not know who sent which. Up to the share --margin of --people may be missing: then at most one
-    round in a hundred has too few reports to be published.
+    round in a hundred has too few reports to be published. With --hold-at, the campaign names the relay: it holds
+    the reports of a round and releases them once, together, some time after its end. Then people send at any time
+    of the round, also from web pages, and the collector does not see when.
 
     With --looks 4, --rounds 12 --every 1w are cut into 3 stretches of 4 weeks: a device draws one of them, keeps
     its answers of the 4 weeks, and sends them in one report in the last week. `untrackable plan` says where that
@@ -151,7 +158,8 @@ def new(
                  --plan plan.json
              untrackable campaign new campaign.json --question "Do you smoke?" \
                  --category no --category yes --rounds 12 --every 1w \
-                 --people 100,000 --relay --gateway gateway.json
+                 --people 100,000 --relay --gateway gateway.json \
+                 --hold-at https://relay.example/gateways/study
     """
     if file.exists():
         raise click.ClickException(f"{file} exists already; a campaign never changes, so choose another name")
@@ -171,12 +179,11 @@ def new(
                 draft = _draft(encoding, people=people, keys=keys, **demands)
             except GoalError as error:
                 raise ValueError(error.worded(option_of)) from None
+        begins, length = first_moment(first), round_length(every)
+        gateway = gateway_of(keys, needed=draft.guarantee.crowd is not None)
+        gateway = held_at(gateway, hold_at, release_after, first_end=begins + length * looks_of(draft))
         made, verdict = make_campaign(
-            draft,
-            question=question,
-            first_round=first_moment(first),
-            round_seconds=round_length(every),
-            gateway=gateway_of(keys, needed=draft.guarantee.crowd is not None),
+            draft, question=question, first_round=begins, round_seconds=length, gateway=gateway
         )
         if (end := made.begins(2)) <= time.time():
             raise ValueError(f"the first round ended at {when(end)}; give a later --first")
@@ -254,6 +261,11 @@ def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
         lines.append(
             f"delta at eps = {crowd.eps:g} for the collector alone, which does not know who sent which of "
             f"{crowd.reports:,} reports a round: {verdict.crowd}, declared {crowd.delta:g}"
+        )
+    if asked.relay is not None:
+        lines.append(
+            f"released: the reports of a round, which are this crowd, at once by {asked.relay.address}, "
+            f"{asked.relay.delay:,} seconds after its end"
         )
     if crowd is not None and verdict.crowd_throughout is not None:
         lines.append(
@@ -542,6 +554,32 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
             return Gateway.from_json(strict_json.parse(strict_json.small_file(keys)))
     except (CampaignError, TypeError, ValueError) as error:
         raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
+
+
+_SHORTEST_DELAY, _HOUR = 600, 3600
+"""If nobody says when reports are released: at the first full hour so many seconds after the end of a round."""
+
+
+def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, first_end: int) -> Gateway | None:
+    """The gateway with the relay that holds its reports, if one is named. The first round ends at `first_end`."""
+    from untrackable.protocol.campaign import HoldingRelay
+
+    if relay is None:
+        if after is not None:
+            raise ValueError("--release-after is for a relay that holds reports: give --hold-at too")
+        return gateway
+    if gateway is None:
+        raise ValueError("--hold-at is for campaigns with a relay: give --relay too")
+    shortest = first_end + _SHORTEST_DELAY
+    delay = -(-shortest // _HOUR) * _HOUR - first_end if after is None else round_length(after, "--release-after")
+    return replace(gateway, relay=HoldingRelay(relay, delay))
+
+
+def looks_of(draft: CampaignDraft) -> int:
+    """The number of looks of a round."""
+    from untrackable.encodings.record import Path
+
+    return draft.encoding.looks if isinstance(draft.encoding, Path) else 1
 
 
 def _accuracy(made: Campaign, people: int | None) -> CampaignAccuracy | None:

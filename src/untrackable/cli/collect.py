@@ -176,6 +176,9 @@ def _connections(help: str) -> Callable[[Decorated], Decorated]:
 @setting("--workers", type=click.IntRange(1, 64), default=1, help="Number of processes.")
 @setting("--minimum-reports", type=POSITIVE, default=100, help="Hide rounds with fewer reports.")
 @setting("--grace", type=click.FloatRange(min=0), default=600.0, help="Seconds to wait before closing a round.")
+@setting(
+    "--release-wait", type=click.FloatRange(min=0), default=172_800.0, help="The same after a relay's release."
+)
 @setting("--early", type=click.FloatRange(min=0), default=60.0, help="Seconds by which a report may be early.")
 @setting("--sweep", type=ABOVE_ZERO, default=30.0, help="Seconds between checks for ended rounds.")
 @setting(
@@ -244,8 +247,19 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
 @CONFIG
 @_HOST
 @_port(8100)
-@setting("--hold-until", type=POSITIVE, default=1, metavar="N", help="Hold reports until N addresses send.")
-@setting("--hold-at-most", type=ABOVE_ZERO, default=10.0, metavar="SECONDS", help="Longest wait for others.")
+@setting(
+    "--hold-in",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    show_default="none",
+    metavar="FILE",
+    help="File of reports held for releases.",
+)
+@setting("--release-every", type=POSITIVE, default=3600, help="Seconds between two releases.")
+@setting("--release-ahead", type=POSITIVE, default=40, help="Days a release may be ahead.")
+@setting("--keep-days", type=POSITIVE, default=7, help="Days to try before reports are deleted.")
+@setting("--most-held", type=POSITIVE, default=1_000_000, help="Most held reports.")
+@setting("--most-in-release", type=POSITIVE, default=500_000, help="Most held reports of one release.")
 @setting("--per-minute", type=POSITIVE, default=60, help="Most requests a minute of an address.")
 @setting("--sender-header", default=None, metavar="NAME", help="Header with the address, set by your proxy.")
 @setting("--waiting", type=POSITIVE, default=2000, help="Most requests that wait at once.")
@@ -253,26 +267,44 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
 @_connections("Most open connections.")
 @_REQUEST_SECONDS
 @_ADDRESS_JSON
-def relay(gateways: tuple[str, ...], host: str, port: int, as_json: bool, **chosen: Any) -> None:
-    """Run a relay that passes sealed reports on to collectors.
+def relay(
+    gateways: tuple[str, ...],
+    host: str,
+    port: int,
+    as_json: bool,
+    hold_in: Path | None,
+    release_every: int,
+    release_ahead: int,
+    keep_days: int,
+    most_held: int,
+    most_in_release: int,
+    **chosen: Any,
+) -> None:
+    r"""Run a relay that passes sealed reports on to collectors.
 
     It sees who sends, and cannot read what. The collector reads it, and cannot see who sent it. So run a relay only
-    for collectors of somebody else. It forwards to the named gateways and to nothing else, writes nothing to disk,
-    and logs nothing about anybody. With --hold-until, it holds reports until N addresses have sent one, forwards
-    them in random order, and passes their answers back together. Stop it with Ctrl-C or SIGTERM. For TLS,
-    put a proxy in front of it: see docs/relay.md.
+    for collectors of somebody else. It forwards to the named gateways and to nothing else, and logs nothing about
+    anybody. With --hold-in, it keeps sealed reports on disk until the end of their round and then releases all of
+    them in random order. Stop it with Ctrl-C or SIGTERM. For TLS, put a proxy in front of it: see docs/relay.md.
 
     Clients send to /gateways/NAME. Every option can also be an environment variable (UNTRACKABLE_PORT for --port)
     or a line of a TOML file (port = 8100). An option overrides a variable, and a variable overrides the file.
 
-    Example: untrackable relay --gateway study=https://collect.example
+    Example: untrackable relay --hold-in held.db \
+                 --gateway study=https://collect.example
     """
     from untrackable.relay.app import RelaySettings, serve_relay
     from untrackable.relay.gateway import GatewayAddress, check_not_itself
+    from untrackable.relay.held_reports import HeldReports
+    from untrackable.relay.holding import HoldingSettings
 
     warn_of_unknown_variables(relay)
     with one_line_errors():
-        settings = RelaySettings(gateways=tuple(map(GatewayAddress.parse, gateways)), **chosen)
+        holding = HoldingSettings(
+            every=release_every, ahead=release_ahead, keep=keep_days, most=most_held, most_of_one=most_in_release
+        )
+        settings = RelaySettings(gateways=tuple(map(GatewayAddress.parse, gateways)), holding=holding, **chosen)
+        held = None if hold_in is None else HeldReports(hold_in)
     bound = listening_socket(host, port)
     try:
         check_not_itself(settings.gateways, bound)
@@ -280,7 +312,7 @@ def relay(gateways: tuple[str, ...], host: str, port: int, as_json: bool, **chos
         bound.close()
         raise click.ClickException(str(error)) from None
     announce("Relaying at", bound, as_json=as_json)
-    serve_relay(bound, settings)
+    serve_relay(bound, settings, held)
 
 
 def listening_socket(host: str, port: int) -> socket:

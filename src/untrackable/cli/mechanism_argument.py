@@ -1,5 +1,6 @@
 """The mechanism that words name: one of the catalogue, one in a JSON file, or MODULE:NAME of one's own."""
 
+import contextlib
 import dataclasses
 import importlib
 import inspect
@@ -121,21 +122,30 @@ def _number_or_text(text: str) -> Any:
 
 def _import_mechanism(name: str, given: Mapping[str, Any]) -> Any:
     module, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        named: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise ValueError(f"cannot import {module}: {error}") from None
-    for part in attribute.split("."):
-        if not hasattr(named, part):
-            raise ValueError(f"{module} has no {attribute}")
-        named = getattr(named, part)
+    named = imported(module, attribute)
     if inspect.isclass(named) or not hasattr(named, "tracking"):
         return _call(name, named, given)
     if given:
         raise ValueError(f"{name} is already a mechanism: leave out the parameters")
+    return named
+
+
+def imported(module: str, attribute: str) -> Any:
+    """What a module has under this name, in the current folder or installed. It prints on standard error."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            named: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"there is no module {error.name} in this folder or installed") from None
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"importing {module} raised {type(error).__name__}: {error}") from None
+    for part in attribute.split("."):
+        if not hasattr(named, part):
+            raise ValueError(f"the module {module} has no {attribute}")
+        named = getattr(named, part)
     return named
 
 

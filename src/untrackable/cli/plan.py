@@ -36,7 +36,8 @@ _AFTER_ANSWERS = tuple(name for name in GOALS if name not in ("people", "values"
 _TOGETHER = ("together", "campaign", "as_json", "export", "plot", "html")
 """The options that go with a file of questions."""
 _TIMES = ("every", "first")
-_FOR_ALL = (*(field.key for field in GOALS.values() if field.scope == "all"), "gateway", *_TIMES)
+_WAY = ("gateway", "hold-at", "release-after")
+_FOR_ALL = (*(field.key for field in GOALS.values() if field.scope == "all"), *_WAY, *_TIMES)
 _ANSWERS = (
     "categories",
     "buckets",
@@ -152,7 +153,7 @@ def _plan_together(file: Path, path: Path | None, output: ResultOutput) -> None:
 def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
     """The campaign of all questions. A campaign with a relay needs the keys of the gateway."""
     from untrackable.accounting.check import make_campaign
-    from untrackable.cli.campaign import gateway_of
+    from untrackable.cli.campaign import gateway_of, held_at, looks_of
     from untrackable.cli.options import first_moment, round_length
 
     if together.plan.solved.relay and asked.gateway is None:
@@ -160,14 +161,14 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
             "a campaign with a relay needs the public keys of the collector's gateway: add a line such as "
             'gateway = "gateway.json", a file with what `untrackable gateway new KEYS --json` prints'
         )
-    gateway = None if asked.gateway is None else gateway_of(asked.gateway, needed=together.plan.solved.relay)
-    made, _ = make_campaign(
+    draft, begins, length = (
         together.campaign(),
-        question=asked.text,
-        first_round=first_moment(asked.first, "first"),
-        round_seconds=round_length(asked.every, "every"),
-        gateway=gateway,
+        first_moment(asked.first, "first"),
+        round_length(asked.every, "every"),
     )
+    gateway = None if asked.gateway is None else gateway_of(asked.gateway, needed=together.plan.solved.relay)
+    gateway = held_at(gateway, asked.hold_at, asked.release_after, first_end=begins + length * looks_of(draft))
+    made, _ = make_campaign(draft, question=asked.text, first_round=begins, round_seconds=length, gateway=gateway)
     return made.to_bytes()
 
 
@@ -188,7 +189,8 @@ def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
 class QuestionFile:
     """What the file says: the demands on all questions and on each, the texts that are shown, and the times.
 
-    `gateway` is a file with public keys, beside this one, for a campaign with a relay.
+    `gateway` is a file with public keys, beside this one, for a campaign with a relay. `hold_at` is the relay that
+    holds its reports, and `release_after` the time from the end of a round to its release.
     """
 
     shared: dict[str, Any]
@@ -197,6 +199,8 @@ class QuestionFile:
     every: str
     first: str | None
     gateway: Path | None
+    hold_at: str | None
+    release_after: str | None
 
     @property
     def text(self) -> str:
@@ -219,7 +223,7 @@ def read_questions(path: Path) -> QuestionFile:
         raise ValueError(f"{path} has no questions; begin each with a line such as [questions.smoking]")
     _check_keys("", content, _FOR_ALL, _FOR_ALL)
     times = {name: _text(name, content.pop(name)) for name in _TIMES if name in content}
-    keys = _text("gateway", content.pop("gateway")) if "gateway" in content else None
+    way = {name: _text(name, content.pop(name)) for name in _WAY if name in content}
     questions: dict[str, dict[str, Any]] = {}
     texts: dict[str, str] = {}
     for name, asked in listed.items():
@@ -239,7 +243,9 @@ def read_questions(path: Path) -> QuestionFile:
         texts,
         times.get("every", "1d"),
         times.get("first"),
-        None if keys is None else path.parent / keys,
+        path.parent / way["gateway"] if "gateway" in way else None,
+        way.get("hold-at"),
+        way.get("release-after"),
     )
 
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from untrackable.display.view import Table, View
+    from untrackable.progress import Progress
 
 
 def print_json(data: Any) -> None:
@@ -380,15 +381,8 @@ _TICK = 0.25
 _ONE_STEP: Mapping[str, float] = {}
 
 
-class ShowProgress(Protocol):
-    """Shows what is being done and, where it is known, which share of it is done."""
-
-    def __call__(self, what: str, done: float | None = None) -> None:
-        """Show it; `done` goes from 0 to 1."""
-
-
 @contextmanager
-def progress(sizes: Mapping[str, float] = _ONE_STEP) -> Iterator[ShowProgress]:
+def progress(sizes: Mapping[str, float] = _ONE_STEP) -> Iterator[Progress]:
     """Show work on standard error: a bar on a terminal, and a line now and then elsewhere.
 
     `sizes` are the steps that are expected, in their order, with their relative sizes. Work of one step needs none.
@@ -397,7 +391,7 @@ def progress(sizes: Mapping[str, float] = _ONE_STEP) -> Iterator[ShowProgress]:
     """
     time, lock = RemainingTime(sizes), threading.Lock()
 
-    def show(what: str, done: float | None = None) -> None:
+    def show(what: str, done: float | None) -> None:
         with lock:
             time.update(what, done)
 
@@ -589,7 +583,24 @@ _PLACEHOLDERS = {"integer": "N", "integer range": "N", "float": "X", "float rang
 """What stands for a number in the list of options."""
 
 
-class PlainCommand(click.Command):
+class _PlainHelp(click.Command):
+    """Help that shows examples as they are typed, and one line for each option."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the description; lines of an example are not joined."""
+        text = inspect.cleandoc(self.help or "").replace("\n\nExample", "\n\n\b\nExample")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line for each option: its name, what it does, and its default."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+        with formatter.section("Options"):
+            formatter.write_dl([(_names(option), _about(option)) for option in options])
+
+
+class PlainCommand(_PlainHelp):
     """A command whose help shows examples as they are typed and every option with its default only.
 
     A command that writes files has the option --force.
@@ -605,14 +616,8 @@ class PlainCommand(click.Command):
         raise_interrupts()
         return super().invoke(ctx)
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_description(self, formatter)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_options(self, ctx, formatter)
-
-
-class CommandGroup(click.Group):
+class CommandGroup(_PlainHelp, click.Group):
     """A group whose help shows the whole first sentence of each of its commands, in the order they were added."""
 
     command_class = PlainCommand
@@ -621,13 +626,10 @@ class CommandGroup(click.Group):
         """The names, in the order in which one needs them."""
         return list(self.commands)
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_description(self, formatter)
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, which are what one looks for, and then the options."""
         self.format_commands(ctx, formatter)
-        write_options(self, ctx, formatter)
+        super().format_options(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.write_commands(ctx, formatter, "Commands", self.list_commands(ctx))
@@ -691,21 +693,6 @@ class JobGroup(CommandGroup):
 def first_line(command: click.Command | None) -> str:
     """The first line of a command's help, which says what it does."""
     return inspect.cleandoc(command.help or "").partition("\n")[0] if command else ""
-
-
-def write_description(command: click.Command, formatter: click.HelpFormatter) -> None:
-    """Write a command's description; lines of an example are not joined."""
-    text = inspect.cleandoc(command.help or "").replace("\n\nExample", "\n\n\b\nExample")
-    formatter.write_paragraph()
-    with formatter.indentation():
-        formatter.write_text(text)
-
-
-def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write one line for each option: its name, what it does, and its default."""
-    options = [each for each in command.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
-    with formatter.section("Options"):
-        formatter.write_dl([(_names(option), _about(option)) for option in options])
 
 
 def _names(option: click.Option) -> str:

@@ -59,7 +59,10 @@ class Member:
         return f"<client of campaign {self._id}>"
 
     def due(self, now: float | None = None) -> float | None:
-        """The time at which the next report is sent, random in its round; None if there is no further report."""
+        """The time from which the next report is sent; None if there is no further report.
+
+        It is random in its round. If a relay holds reports, it is the start of the round, or of its last look.
+        """
         now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
             return self._next(ledger, held, now)[1]
@@ -92,15 +95,16 @@ class Member:
         With turns, nothing at all happens in all rounds but one.
 
         If the campaign relies on a crowd, the report goes through a relay of the stored policy, whatever `post` is,
-        and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped.
+        and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped. If
+        the relay holds reports, it can be sent at any time of the round, and later in it if it was not delivered.
         """
         from untrackable.client import sending
 
         post, address = post or sending.post, sending.Address.of(server, self._id)
-        if (gateway := self.campaign.gateway) is not None:
+        if self.campaign.gateway is not None:
             with self.opened(self._clock()) as (ledger, _):
                 relays = () if ledger.policy is None else ledger.policy.relays
-            address, post = sending.through_relay(self._id, gateway, relays, address)
+            address, post = sending.through_relay(self.campaign, relays, address)
         address.reached_by()  # A proxy that cannot be used is an error at once, and before a report is made.
         now = self._clock()
         due = self.due(now)
@@ -109,6 +113,8 @@ class Member:
         outcome, tried = sending.deliver(
             self._attempt, address, post=post, look=look or sending.look, clock=self._clock, sleep=sleep
         )
+        if self.campaign.relay is not None and outcome is sending.Outcome.GIVEN_UP:
+            return sending.Outcome.LATER
         if tried is not None:
             self._sent(tried)
         return outcome
@@ -149,7 +155,8 @@ class Member:
         """An attempt to send: the report, which the ledger then has as tried, or None; and the reply.
 
         No other process can send meanwhile. Only the process that tried a report before has it, and may try it
-        again until the client has left.
+        again until the client has left. If a relay holds reports, every process may try it again: the relay and the
+        collector each see too little to link two attempts.
         """
         from untrackable.client.sending import Reply
 
@@ -157,7 +164,7 @@ class Member:
             now, body = self._clock(), tried
             with self.opened(now) as (ledger, held):
                 if tried is None:
-                    body = self._prepared(ledger, held, now, tried=True)
+                    body = self._prepared(ledger, held, now, tried=self.campaign.relay is None)
                 elif held is None or held.prepared != (self.campaign.round_at(now), tried):
                     body = None
             if body is not None:
@@ -176,7 +183,8 @@ class Member:
         """The next round with a report, and when to send it: now, if it was made and never tried; or (0, None).
 
         No round is answered up to one that was answered or tried. In a crowd, a round whose moment has passed is
-        skipped, because late reports of several campaigns would leave together, as one person's.
+        skipped, because late reports of several campaigns would leave together, as one person's. If a relay holds
+        reports, all of a round leave together.
         """
         if held is None:
             return 0, None
@@ -186,7 +194,7 @@ class Member:
         first, last = max(begun, account.through + 1), min(account.last, held.ratchet.round + _FARTHEST)
         for round in range(first, last + 1):
             moment = self._moment(held.ratchet.at(round))
-            if self.campaign.gateway is None or now <= moment + GRACE:
+            if self.campaign.gateway is None or self.campaign.relay is not None or now <= moment + GRACE:
                 return round, moment
         return 0, None
 
@@ -221,9 +229,14 @@ class Member:
         return held.holding(self.campaign, value, held.ratchet.entropy(f"value/{value}"))
 
     def _moment(self, ratchet: Ratchet) -> float:
-        """The time at which the report of a round is sent, uniform over its last look except for its ends."""
+        """The time from which the report of a round is sent: uniform over its last look except for its ends.
+
+        If a relay holds reports, it is the start of that look, so that every later visit may send it.
+        """
         share, length = ratchet.moment(), self.campaign.look_seconds
         begins = self.campaign.begins(ratchet.round + 1) - length
+        if self.campaign.relay is not None:
+            return begins
         return begins + length / MARGIN + share * length * (1 - 2 / MARGIN)
 
 
@@ -382,7 +395,8 @@ class SendTimes:
     Each round has its own sending time. If it passes while the machine is off, asleep or without a network, the
     client does not send at once: reports of all campaigns in one burst would reveal when the machine was switched
     on. Reports of campaigns that rely on a crowd are not sent late at all, because a burst would show that they are
-    one person's.
+    one person's. If a relay holds reports, they are sent a random time after the start of their round, so that not
+    everybody sends at once, or at once if the round has begun.
     """
 
     def __init__(self, clock: Clock = time.time) -> None:
@@ -397,19 +411,22 @@ class SendTimes:
         if planned is not None and planned <= self._clock():
             outcome = send()
             del self._planned[member.campaign.id]
+            if outcome in (Outcome.OFFLINE, Outcome.LATER):
+                self._planned[member.campaign.id] = self._clock() + self._delay(member, self._clock())
             planned = self._plan(member)
         return outcome, planned
 
     def _plan(self, member: Member) -> float | None:
         """The sending time, if any is left. One that was missed is replaced by a new random one soon."""
-        now, name = self._clock(), member.campaign.id
+        now, name, held = self._clock(), member.campaign.id, member.campaign.relay is not None
         due, planned = member.due(now), self._planned.pop(name, -math.inf)
         if due is None:
             return None
         if due > now:
-            planned = due
+            if not (held and due <= planned <= due + LONGEST):
+                planned = due + (self._delay(member, due) if held else 0.0)
         elif not now - GRACE <= planned <= now + LONGEST:
-            planned = now + self._delay(member, now)
+            planned = now if held else now + self._delay(member, now)
         self._planned[name] = planned
         return planned
 

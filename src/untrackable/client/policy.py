@@ -32,7 +32,8 @@ class Policy:
     campaigns is the strongest attack that is known, and no bound is.
 
     `relays` are the addresses of relays that the person trusts not to work with any collector. Campaigns that rely
-    on a crowd are answered through the first of them that is not the collector itself, and never without one.
+    on a crowd are answered through the first of them that is not the collector itself, and never without one. If
+    such a campaign names a relay that holds reports, it must be one of them, and is used alone.
 
     `pins` are the SHA-256 of campaigns or of directories of campaigns, built into the application. A client accepts
     only these, so a server cannot give one person a campaign of their own.
@@ -100,6 +101,13 @@ class Policy:
                 "say: somebody who sees two places, such as a home and an office, notices within about ten rounds "
                 "who is never at both in the same round. Campaigns with turns do not have this weakness. If you "
                 "mean it: `untrackable policy set --every-round`"
+            )
+        if campaign.relay is not None and campaign.relay.address not in self.relays:
+            more = " ".join(f"--relay {relay}" for relay in (*self.relays, campaign.relay.address))
+            raise CampaignRefused(
+                f"this campaign is answered through the relay {campaign.relay.address} alone, which holds reports, "
+                "and your policy does not name it. If you trust it not to work with the collector: `untrackable "
+                f"policy set {more}`"
             )
         if campaign.gateway is not None and not self.relays:
             raise CampaignRefused(

@@ -6,6 +6,8 @@ up, even if the other side sends slowly, repeats itself or sends nothing.
 A relay cannot read the reports that it passes on, and the collector does not see who sent them. A report is sealed
 again for every attempt, always to the same length, with a public key that the campaign lists. Only the collector's
 gateway can open it, and only this client can open the answer: one that does not open counts as none.
+
+A relay that holds reports answers by itself, once it has the report on disk. That is all that the client ever gets.
 """
 
 import contextlib
@@ -18,7 +20,7 @@ import urllib.parse
 import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
@@ -28,7 +30,7 @@ from untrackable import strict_json
 from untrackable.errors import CampaignRefused, SealingError
 from untrackable.oblivious.binary_http import BinaryResponse, reports_request
 from untrackable.oblivious.key_config import KeyConfig
-from untrackable.protocol.campaign import Gateway, check_id
+from untrackable.protocol.campaign import Campaign, Gateway, check_id
 from untrackable.protocol.wire import round_of
 from untrackable.web_address import WebAddress, is_host, is_this_machine
 
@@ -41,6 +43,8 @@ TRIES = 6
 FIRST_WAIT = 2.0
 _FINAL = 200
 _LATER = (408, 425, 429)
+_HELD = 202
+"""What a relay that holds reports answers."""
 
 UNKNOWN_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key"
 """The problem type of a gateway that does not have the key (RFC 9458, section 5.3)."""
@@ -62,6 +66,7 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     REFUSED = "refused by the server; this round is given up"
     GIVEN_UP = "not delivered; this round is given up"
+    LATER = "not delivered; tried again in this round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +348,18 @@ def _reply(status: int | None, retry_after: str | None) -> Reply:
     return Reply(status, float(given) if given.isascii() and given.isdigit() and len(given) < 8 else None)
 
 
-def sealed_post(campaign: str, gateway: Gateway, *, collector: Address, timeout: float = TIMEOUT) -> Post:
+def sealed_post(
+    campaign: str,
+    gateway: Gateway,
+    *,
+    collector: Address,
+    leaves: Callable[[int], int] | None = None,
+    timeout: float = TIMEOUT,
+) -> Post:
     """How one report of a campaign is sent through a relay, whose address is given instead of the collector's.
+
+    With `leaves`, the relay holds reports until the time that this gives for their round, and acknowledges them
+    itself.
 
     If the gateway does not have the key that the report was sealed with, the next attempt uses the next listed key.
     That is not remembered for another report, which would otherwise be recognised by its key.
@@ -358,19 +373,24 @@ def sealed_post(campaign: str, gateway: Gateway, *, collector: Address, timeout:
         keys, media_type = gateway.keys_from(round_of(body)), sealing.REQUEST_MEDIA_TYPE
         key = KeyConfig.from_bytes(keys[min(refused, len(keys) - 1)].config)
         sealed = sealing.seal_request(key, reports_request(campaign, body))
+        if leaves is not None:
+            relay = replace(relay, path=f"{relay.path.rstrip('/')}/releases/{leaves(round_of(body))}")
         try:
             with _posted(relay, media_type, sealed.body, ready, timeout, not_of=collector.host) as answer:
                 content = answer.read(_LARGEST_ANSWER)
         except (OSError, HTTPException, ValueError):  # The length of a chunk may be no number.
             return Reply(None)
         media_type, retry_after = answer.headers.get_content_type(), answer.headers.get("retry-after")
-        if media_type == sealing.ANSWER_MEDIA_TYPE:
+        if leaves is not None:
+            if answer.status == _HELD:
+                return Reply(_HELD)
+        elif media_type == sealing.ANSWER_MEDIA_TYPE:
             try:
                 opened = BinaryResponse.from_bytes(sealed.open_answer(content))
             except SealingError:  # It is not the collector's answer to this request.
                 return Reply(None)
             return _reply(opened.status, dict(opened.fields).get(b"retry-after", b"").decode("latin-1"))
-        if media_type == "application/problem+json":
+        elif media_type == "application/problem+json":
             with contextlib.suppress(ValueError):
                 problem = strict_json.parse(content)
                 # A relay could claim this, too. Nothing is lost by it: every listed key is the gateway's.
@@ -381,17 +401,23 @@ def sealed_post(campaign: str, gateway: Gateway, *, collector: Address, timeout:
     return post_sealed
 
 
-def through_relay(
-    campaign: str, gateway: Gateway, relays: Sequence[str], collector: Address
-) -> tuple[Address, Post]:
-    """The address of the first relay that may be used, and how reports of a campaign are sent to it.
+def through_relay(campaign: Campaign, relays: Sequence[str], collector: Address) -> tuple[Address, Post]:
+    """The address of the campaign's relay, or of the first that may be used, and how reports are sent to it.
 
     `CampaignRefused` if there is none: a report that relies on a crowd is never sent directly.
     """
+    held, leaves = campaign.relay, None if campaign.relay is None else campaign.leaves
     for relay in relays:
-        with contextlib.suppress(ValueError):  # It is the collector.
-            return Address.of_relay(relay, collector), sealed_post(campaign, gateway, collector=collector)
+        if campaign.gateway is not None and (held is None or relay == held.address):
+            with contextlib.suppress(ValueError):  # It is the collector.
+                address = Address.of_relay(relay, collector)
+                return address, sealed_post(campaign.id, campaign.gateway, collector=collector, leaves=leaves)
+    why = (
+        "names no relay, or none but the collector itself. Name one that somebody else runs"
+        if held is None
+        else f"does not name its relay {held.address}, or that is the collector itself. If you trust it, name it"
+    )
     raise CampaignRefused(
-        "this campaign relies on a crowd, and nothing is sent, because your policy names no relay, or none but the "
-        "collector itself. Name one that somebody else runs: `untrackable policy set --relay https://…`"
+        f"this campaign relies on a crowd, and nothing is sent, because your policy {why}: `untrackable policy set "
+        "--relay https://…`"
     )

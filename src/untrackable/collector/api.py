@@ -11,8 +11,8 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,10 @@ from starlette.responses import JSONResponse, Response
 from untrackable import checks, strict_json
 from untrackable.collector.closing import close_round, end_campaign
 from untrackable.collector.estimates import (
+    DEFAULT_TOP,
+    MOST_TOP,
     FrequentValues,
+    Query,
     fewest_reports,
     frequent_values,
     is_small,
@@ -37,7 +40,6 @@ from untrackable.collector.store import Store, StoredCampaign, StoredKey, Stored
 from untrackable.collector.uploads import read_body
 from untrackable.collector.writer import check_countable, reason_not_collectable
 from untrackable.display.campaign import guarantee_words
-from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.errors import CampaignError, GatewayKeysError
 from untrackable.protocol.campaign import LARGEST, Campaign, turns_to_json
@@ -92,19 +94,13 @@ def key_id(token: str) -> str | None:
     return None if parts is None else parts[1]
 
 
-def role_of(store: Store, token: str) -> str | None:
-    """The role of a key, or None if the key is wrong or revoked."""
-    key = valid_key(store, token)
-    return None if key is None else key.role
-
-
 def require_key(store: Store, authorization: str | None, roles: tuple[str, ...]) -> None:
     """Refuse a request that has no valid key of one of these roles."""
     scheme, _, token = (authorization or "").partition(" ")
-    role = role_of(store, token.strip()) if scheme.lower() == "bearer" else None
-    if role is None:
+    key = valid_key(store, token.strip()) if scheme.lower() == "bearer" else None
+    if key is None:
         raise Refused(Problem.KEY_NEEDED, "send a valid key in the header `Authorization: Bearer …`")
-    if role not in roles:
+    if key.role not in roles:
         raise Refused(Problem.KEY_INSUFFICIENT, f"this needs a key with the role {' or '.join(roles)}")
 
 
@@ -114,8 +110,6 @@ def _digest(token: bytes) -> bytes:
 
 NO_STORE = {"cache-control": "no-store"}
 """The header that keeps caches from storing an answer."""
-DEFAULT_TOP, MOST_TOP = 50, 1000
-"""The default and the largest number of values in an estimate."""
 BETAS = (0.001, 0.01, 0.05, 0.1, 0.3)
 """The allowed probabilities that the intervals miss. They are few, so that an estimate is computed few times."""
 MOST_ROUNDS = 10_000
@@ -218,19 +212,32 @@ class PublicApi:
     def _estimate(self, request: Request, rounds: tuple[int, ...] | None) -> Response:
         service = self._service
         campaign = service.campaign(self._readable(request, self._has_key(request)).id)
-        top = _integer(request, "top", DEFAULT_TOP, 1, MOST_TOP)
-        beta = _beta(request)
+        top, beta = _top(request), _beta(request)
         candidates = tuple(request.query_params.getlist("candidate"))
-        table = request.query_params.get("table")
         if rounds is None:
             rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
                 fewest = fewest_reports(campaign, service.settings)
                 few = f"no closed round has the {fewest} reports that an estimate needs"
                 raise Refused(Problem.WITHHELD, few)
-        estimate = estimated(service, campaign, rounds, candidates=candidates, beta=beta, top=top, table=table)
-        content = strict_json.write(estimate.to_json(), compact=True)
+        query = Query(rounds, candidates, request.query_params.get("table"), beta, top)
+        content = strict_json.write(estimated(service, campaign, query).to_json(), compact=True)
         return Response(content, headers=NO_STORE, media_type="application/json")
+
+    def estimate_metrics(self, request: Request) -> Response:
+        """The last closed round of every campaign that is published and has a short list of values.
+
+        Open rounds and small ones are left out.
+        """
+        service, samples = self._service, _Samples((name, []) for name in GAUGES)
+        for stored in service.store.campaigns():
+            campaign = service.campaign(stored.id)
+            listed = not isinstance(campaign.answers, (DiscoveredStrings, HashedStrings))
+            if not stored.published or not listed or campaign.answers.values > MOST_VALUES:
+                continue
+            if last := rounds_with_enough_reports(service.store, campaign, service.settings)[-1:]:
+                _add(samples, campaign, last[0], estimated(service, campaign, Query(last, top=MOST_VALUES)))
+        return Response(_text(samples), headers=NO_STORE, media_type=_OPEN_METRICS)
 
     def _has_key(self, request: Request) -> bool:
         """Whether a request has a key, and may read unpublished campaigns. A wrong key is refused."""
@@ -249,48 +256,25 @@ class PublicApi:
         raise Refused(Problem.NOT_FOUND, "there is no published campaign with this id; others need a key")
 
 
-def estimated(
-    service: Service,
-    campaign: Campaign,
-    rounds: tuple[int, ...],
-    *,
-    candidates: tuple[str, ...] = (),
-    beta: float = 0.05,
-    top: int = DEFAULT_TOP,
-    table: str | None = None,
-) -> FrequentValues:
+def estimated(service: Service, campaign: Campaign, query: Query) -> FrequentValues:
     """An estimate. It is made once and remembered as long as the rounds have their sums.
 
     If the campaign is deleted and added again, its rounds have other keys, so that nothing old is remembered.
     """
-
-    def make() -> FrequentValues:
-        return frequent_values(
-            service.store,
-            campaign,
-            service.settings,
-            rounds=rounds,
-            candidates=candidates,
-            beta=beta,
-            top=top,
-            table=table,
-        )
-
     kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
-    sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in rounds))
-    return service.cached_answer((campaign.id, rounds, candidates, beta, top, table, sums), make)
+    sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in query.rounds))
+    make = partial(frequent_values, service.store, campaign, service.settings, query)
+    return service.cached_answer((campaign.id, query, sums), make)
 
 
 def _json(content: Any) -> Response:
     return JSONResponse(content, headers=NO_STORE)
 
 
-def _integer(request: Request, name: str, default: int, low: int, high: int) -> int:
-    given = request.query_params.get(name)
-    if given is None:
-        return default
-    if not re.fullmatch(r"[0-9]{1,9}", given) or not low <= int(given) <= high:
-        raise Refused(Problem.MALFORMED_REQUEST, f"{name} must be an integer between {low} and {high}")
+def _top(request: Request) -> int:
+    given = request.query_params.get("top", str(DEFAULT_TOP))
+    if not re.fullmatch(r"[0-9]{1,9}", given) or not 1 <= int(given) <= MOST_TOP:
+        raise Refused(Problem.MALFORMED_REQUEST, f"top must be an integer between 1 and {MOST_TOP}")
     return int(given)
 
 
@@ -347,37 +331,9 @@ _OF_A_VALUE: Final = {
 }
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
+_OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
 _Samples = dict[str, list[str]]
-
-
-class EstimateMetrics:
-    """The endpoint: the last closed round of every campaign that is published and has a short list of values."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def show(self, request: Request) -> Response:
-        """All samples. Open rounds, small ones and campaigns that are not published are left out."""
-        samples: _Samples = {name: [] for name in GAUGES}
-        for campaign, number in self._last_rounds():
-            _add(samples, campaign, number, estimated(self._service, campaign, (number,), top=MOST_VALUES))
-        return Response(
-            _text(samples),
-            headers={**NO_STORE, "content-type": "application/openmetrics-text; version=1.0.0; charset=utf-8"},
-        )
-
-    def _last_rounds(self) -> Iterator[tuple[Campaign, int]]:
-        for stored in self._service.store.campaigns():
-            campaign = self._service.campaign(stored.id)
-            if not stored.published or not _has_a_short_list(campaign.answers):
-                continue
-            if rounds := rounds_with_enough_reports(self._service.store, campaign, self._service.settings):
-                yield campaign, rounds[-1]
-
-
-def _has_a_short_list(encoding: Encoding) -> bool:
-    """Whether the values are listed, and so few that each can have a series."""
-    return encoding.values <= MOST_VALUES and not isinstance(encoding, (DiscoveredStrings, HashedStrings))
 
 
 def _add(samples: _Samples, campaign: Campaign, number: int, estimate: FrequentValues) -> None:
@@ -426,17 +382,10 @@ class ManagementApi:
         return JSONResponse({"id": id}, 201 if new else 200, NO_STORE)
 
     def publish(self, request: Request) -> Response:
-        """Let everybody read the campaign's estimates."""
-        return self._publish(request, published=True)
-
-    def unpublish(self, request: Request) -> Response:
-        """Require a key for the campaign's estimates."""
-        return self._publish(request, published=False)
-
-    def _publish(self, request: Request, *, published: bool) -> Response:
+        """Let everybody read the campaign's estimates (PUT), or require a key for them (DELETE)."""
         self._require_admin(request)
         stored = self._service.stored_campaign(request.path_params["campaign"])
-        self._service.store.publish(stored.id, published)
+        self._service.store.publish(stored.id, request.method == "PUT")
         return Response(status_code=204, headers=NO_STORE)
 
     def end(self, request: Request) -> Response:
@@ -452,8 +401,6 @@ class ManagementApi:
         """Close a round that has begun. Closing it again changes nothing."""
         self._require_admin(request)
         campaign, number = self._service.campaign(request.path_params["campaign"]), request.path_params["round"]
-        if not 1 <= number <= (campaign.rounds or LAST_ROUND):
-            raise Refused(Problem.NOT_FOUND, "the campaign has no such round")
         closed = close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
         return JSONResponse({"round": closed.number, "state": closed.state}, headers=NO_STORE)
 
@@ -520,8 +467,9 @@ def create_campaign(store: Store, document: bytes, *, published: bool = False) -
 
 def close(store: Store, campaign: Campaign, number: int, now: float, metrics: Metrics | None = None) -> StoredRound:
     """Close a round of a campaign. A round that has not begun, or that does not exist, is refused."""
-    if campaign.rounds is not None and number > campaign.rounds:
-        raise Refused(Problem.NOT_FOUND, f"the campaign has only {campaign.rounds:,} rounds, not {number:,}")
+    last = campaign.rounds or LAST_ROUND
+    if not 1 <= number <= last:
+        raise Refused(Problem.NOT_FOUND, f"the campaign has rounds 1 to {last:,}, and no round {number:,}")
     if campaign.begins(number) > now:
         raise Refused(Problem.ROUND_NOT_BEGUN, f"round {number} has not begun yet")
     check_countable(campaign, number)

@@ -12,8 +12,8 @@ import re
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from untrackable import strict_json
 from untrackable.collector import browser, problems
 from untrackable.collector.api import ADDRESS as ESTIMATE_METRICS
-from untrackable.collector.api import NO_STORE, EstimateMetrics, ManagementApi, PublicApi
+from untrackable.collector.api import NO_STORE, ManagementApi, PublicApi
+from untrackable.collector.dashboard.campaign_page import AnswerFiles, CampaignList, CampaignPage, FollowingPage
 from untrackable.collector.dashboard.heavy_work import HeavyWork
-from untrackable.collector.dashboard.pages import dashboard_routes
-from untrackable.collector.dashboard.rendering import error_page, wants_page
+from untrackable.collector.dashboard.new_campaign import NewCampaign
+from untrackable.collector.dashboard.rendering import error_page, serve_static, wants_page
+from untrackable.collector.dashboard.signed_in import CampaignActions, KeyPages, SignIn, managing, posted
 from untrackable.collector.metrics import Metrics, SharedCounters
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
@@ -53,16 +55,7 @@ _log = logging.getLogger("untrackable.collector")
 
 _SHARED = re.compile("/campaigns/[^/]+(/guarantee|/reports|/rounds|(/rounds/[0-9]+)?/estimate)?")
 """The addresses for pages of other origins: campaigns, their reports and their estimates."""
-
-
-class CrossOrigin(BrowserAccess):
-    """Lets web pages of these origins send reports and read what is public. They have no other access."""
-
-    def __init__(self, app: ASGIApp, origins: Collection[str], refusal: Callable[[Exception], Response]) -> None:
-        refused = Refused(Problem.MALFORMED_REQUEST, "pages of this origin may not send this request")
-        super().__init__(
-            app, addresses=_SHARED, origins=origins, methods=["GET", "POST"], refused=lambda: refusal(refused)
-        )
+_OTHER_PAGE = Refused(Problem.MALFORMED_REQUEST, "pages of this origin may not send this request")
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -111,7 +104,7 @@ def create_app(
         finally:
             for process in (work, audits):
                 await run_in_threadpool(process.stop)
-            ending = asyncio.create_task(_end(running))
+            ending = asyncio.ensure_future(running.__aexit__(None, None, None))
             if not (await asyncio.wait({ending}, timeout=service.settings.ending_seconds))[0]:
                 _log.error(
                     "The collector ends without storing %d reports. None of them was acknowledged.",
@@ -122,7 +115,6 @@ def create_app(
             await ending
 
     def openapi(request: Request) -> Response:
-
         return JSONResponse(document(service.settings), headers=NO_STORE)
 
     one = "/campaigns/{campaign}"
@@ -133,8 +125,7 @@ def create_app(
         Route("/campaigns", management.create, methods=["POST"]),
         Route(one, public.campaign, methods=["GET"]),
         Route(f"{one}/guarantee", public.guarantee, methods=["GET"]),
-        Route(f"{one}/published", management.publish, methods=["PUT"]),
-        Route(f"{one}/published", management.unpublish, methods=["DELETE"]),
+        Route(f"{one}/published", management.publish, methods=["PUT", "DELETE"]),
         Route(f"{one}/end", management.end, methods=["POST"]),
         Route(f"{one}/estimate", public.pooled_estimate, methods=["GET"]),
         Route(f"{one}/rounds", public.rounds, methods=["GET"]),
@@ -143,7 +134,7 @@ def create_app(
         Route("/healthz", public.health, methods=["GET"]),
         Route("/ready", public.ready, methods=["GET"]),
         Route("/metrics", public.metrics, methods=["GET"]),
-        Route(ESTIMATE_METRICS, EstimateMetrics(service).show, methods=["GET"]),
+        Route(ESTIMATE_METRICS, public.estimate_metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/client/{name}", browser.serve, methods=["GET"]),
         *dashboard_routes(service, work, audits),
@@ -166,13 +157,51 @@ def create_app(
         lifespan=lifespan,
         middleware=[
             Middleware(_Guard, upload=upload, refusal=refusal),
-            Middleware(CrossOrigin, origins=service.settings.origins, refusal=refusal),
+            Middleware(
+                BrowserAccess,
+                addresses=_SHARED,
+                origins=service.settings.origins,
+                methods=["GET", "POST"],
+                refused=lambda: refusal(_OTHER_PAGE),
+            ),
         ],
         exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
     )
     app.router.redirect_slashes = False
     app.state.service, app.state.upload = service, upload
     return app
+
+
+def dashboard_routes(service: Service, work: HeavyWork, audits: HeavyWork) -> list[Route]:
+    """All pages and their files. An endpoint that is no coroutine runs in a thread, apart from reports.
+
+    Audits take long, so they have a process of their own: other work does not wait for them.
+    """
+    files, entry, new = AnswerFiles(service, work), SignIn(service), NewCampaign(service, work)
+    actions, keys, one = CampaignActions(service), KeyPages(service), "/view/{campaign}"
+    return [
+        Route("/static/{name}", serve_static, methods=["GET"]),
+        Route(one, CampaignPage(service, work).show, methods=["GET"]),
+        Route(f"{one}/following", FollowingPage(service, audits).show, methods=["GET"]),
+        Route(f"{one}/download.{{kind}}", files.download, methods=["GET"]),
+        Route(f"{one}/picture.{{kind}}", files.picture, methods=["GET"]),
+        Route("/", CampaignList(service).show, methods=["GET"]),
+        Route("/sign-in", entry.show, methods=["GET"]),
+        Route("/sign-in", posted(entry.sign_in), methods=["POST"]),
+        Route("/sign-out", posted(entry.sign_out), methods=["POST"]),
+        Route("/new", new.show, methods=["GET"]),
+        Route("/new", new.plan, methods=["POST"]),
+        Route("/new/results", new.results, methods=["POST"]),
+        Route("/new/preview", new.preview, methods=["POST"]),
+        Route("/new/create", new.create, methods=["POST"]),
+        Route(f"{one}/rounds/{{round:round}}/close", managing(actions.close), methods=["POST"]),
+        Route(f"{one}/publish", managing(actions.publish), methods=["POST"]),
+        Route(f"{one}/unpublish", managing(functools.partial(actions.publish, published=False)), methods=["POST"]),
+        Route(f"{one}/end", managing(actions.end), methods=["POST"]),
+        Route("/keys", keys.show, methods=["GET"]),
+        Route("/keys", managing(keys.make), methods=["POST"]),
+        Route("/keys/{key}/revoke", managing(keys.revoke), methods=["POST"]),
+    ]
 
 
 def _gateway(service: Service) -> "Gateway | None":
@@ -186,10 +215,6 @@ def _gateway(service: Service) -> "Gateway | None":
 
 def _no_gateway(request: Request) -> Response:
     raise Refused(Problem.NOT_FOUND, "this collector takes no sealed reports")
-
-
-async def _end(running: AbstractAsyncContextManager[None]) -> None:
-    await running.__aexit__(None, None, None)
 
 
 def _problem(error: Exception) -> tuple[Problem, str]:

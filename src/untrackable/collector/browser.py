@@ -2,7 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -22,6 +23,9 @@ _SHOWN = 2
 """The number of names in an example of many choices."""
 _LESS = "\\u003c"
 """The sign < in JSON, as no HTML has it."""
+_TURNS_A_YEAR = 4
+"""How many campaigns may begin within 365 days unless a policy says otherwise."""
+_YEAR = 365 * 86_400
 
 _WORDS = {
     "bit": "True or false",
@@ -36,7 +40,7 @@ _WORDS = {
 _EXAMPLES: dict[str, Callable[[Any], Any]] = {
     "bit": lambda encoding: True,
     "integer-range": lambda encoding: (encoding.low + encoding.high) // 2,
-    "buckets": lambda encoding: _whole(encoding.edges[len(encoding.edges) // 2]),
+    "buckets": lambda encoding: plain(encoding.edges[len(encoding.edges) // 2]),
     "categories": lambda encoding: encoding.names[0],
     "hashed-strings": lambda encoding: "example.org",
     "choices": lambda encoding: list(encoding.names[:_SHOWN]),
@@ -45,20 +49,20 @@ _EXAMPLES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def embedded_call(campaign: Campaign) -> str:
-    """Two lines of JavaScript: words about the answer with an example, and the call.
+def answer_lines(campaign: Campaign) -> str:
+    """Two lines of JavaScript: a comment with the question and an example, and the answer.
 
-    The call has null in place of an answer, which the client refuses, so that nobody publishes the example.
+    The answer is null, which the client refuses, so nobody publishes the example. Days of use count themselves.
     """
-    encoding = campaign.answers
+    encoding, answer = campaign.answers, "null"
     if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
-        words = "Notes a use today, and answers on how many of the last 28 days there was one"
-        return f"// {words}. The days stay on the device.\n  await client.used();"
-    often = ", told again when it changes" if campaign.looks > 1 else ""
-    example = strict_json.write(_example(encoding))
-    words = f"{_WORDS[encoding.kind]}{_units(encoding)}{often}: client.answer({example})"
+        words, answer = "A use today is noted. The days stay on the device.", "used"
+    else:
+        often = ", told again when it changes" if campaign.looks > 1 else ""
+        words = f"{_WORDS[encoding.kind]}{_units(encoding)}{often}, such as {strict_json.write(_example(encoding))}"
+    comment = f"// {strict_json.write(campaign.question)} {words}"
     # The lines are part of a page, whose reader must not take a name for the end of the script.
-    return f"// {words.replace('<', _LESS)}\n  await client.answer(null);"
+    return f'      {comment.replace("<", _LESS)}\n      "{campaign.id}": {answer},'
 
 
 def _example(encoding: Encoding) -> Any:
@@ -70,11 +74,6 @@ def _units(encoding: Encoding) -> str:
     unit = getattr(encoding, "unit", "")
     parts = [(name, getattr(part, "unit", "")) for name, part in getattr(encoding, "attributes", ())]
     return (f" in {unit}" if unit else "") + "".join(f", {name} in {unit}" for name, unit in parts if unit)
-
-
-def _whole(number: float) -> float:
-    """The number, without a point if it has no fraction."""
-    return int(number) if number.is_integer() else number
 
 
 _HEADERS = {
@@ -137,24 +136,43 @@ def _sealed_by_pages(campaign: Campaign) -> bool:
     return all(KeyConfig.from_bytes(key.config).suite.aead == AES_128_GCM for key in keys)
 
 
-def snippet(campaign: Campaign, server: str) -> str:
-    """The lines that embed the client in a web page, with this collector's address."""
+def overlap(one: Campaign, other: Campaign) -> bool:
+    """Whether two campaigns are on at the same time. A client joins only one of them."""
+    return one.first_round < _end(other) and other.first_round < _end(one)
+
+
+def _end(campaign: Campaign) -> float:
+    return math.inf if campaign.ends is None else campaign.ends
+
+
+def snippet(campaigns: Sequence[Campaign], server: str) -> str:
+    """The lines that embed the client in a web page, for all these campaigns, with this collector's address."""
     name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
-    policy: dict[str, Any] = {"eps": plain(campaign.guarantee.eps)}
+    policy: dict[str, Any] = {"eps": plain(math.fsum(campaign.guarantee.eps for campaign in campaigns))}
+    begins = sorted(campaign.first_round for campaign in campaigns)
+    most = max(sum(first <= other < first + _YEAR for other in begins) for first in begins)
+    if most > _TURNS_A_YEAR:
+        policy["turns_a_year"] = most
     trusted = ""
-    if campaign.gateway is not None:
-        policy["relays"], trusted = [], " // relays: addresses of those that this person trusts"
+    if any(campaign.gateway is not None for campaign in campaigns):
+        named = (campaign.relay.address for campaign in campaigns if campaign.relay is not None)
+        policy["relays"], trusted = (
+            list(dict.fromkeys(named)),
+            " // relays: addresses of those that this person trusts",
+        )
     file = f"{server}/client/{name}"
+    answers = "\n".join(map(answer_lines, campaigns))
+    imported = "takePart, used" if ": used," in answers else "takePart"
     return f"""\
+<untrackable-consent></untrackable-consent>
 <link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>
 <script type="module">
-  import {{ Client }} from "{file}";
-  const client = new Client({{
+  import {{ {imported} }} from "{file}";
+  takePart({{
     server: "{server}",
-    campaign: "{campaign.id}",
     policy: {strict_json.write(policy)},{trusted}
-    consent: () => false, // whether this person agrees
+    answers: {{
+{answers}
+    }},
   }});
-  {embedded_call(campaign)}
-  client.run(); // answers once, in a round that this browser draws in secret
 </script>"""

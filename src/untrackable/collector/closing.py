@@ -5,8 +5,7 @@ again, so a clock that jumps must not close rounds too early.
 """
 
 import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -70,14 +69,14 @@ def _reports(store: Store, campaign: Campaign, number: int, *, ordered: bool = F
 
 
 def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics) -> int:
-    """Close every round whose time and grace are over, and finish interrupted closings. Returns their number.
+    """Close every round whose reports had time to arrive, and finish interrupted closings. Returns their number.
 
     If one round cannot be closed, the others still are, and the next call tries it again.
     """
     closed = 0
     for round in store.unclosed():
         try:
-            closed += _close_if_overdue(store, round, now - settings.grace, metrics)
+            closed += _close_if_overdue(store, round, now, settings, metrics)
         except Exception as error:
             metrics.add("closings_failed")
             why = error if isinstance(error, StoreUnavailable) else error_location(error)
@@ -85,12 +84,12 @@ def close_overdue(store: Store, now: float, settings: Settings, metrics: Metrics
     return closed
 
 
-def _close_if_overdue(store: Store, round: Round, now: float, metrics: Metrics) -> bool:
+def _close_if_overdue(store: Store, round: Round, now: float, settings: Settings, metrics: Metrics) -> bool:
     stored, stored_round = store.campaign(round.campaign), store.round(round)
     if stored is None or stored_round is None or stored_round.state == "closed":
         return False
     campaign = Campaign.from_bytes(stored.document)
-    if stored_round.state == "open" and campaign.begins(round.number + 1) > now:
+    if stored_round.state == "open" and settings.last_arrival(campaign, round.number) > now:
         return False
     close_round(store, campaign, round.number, metrics)
     return True
@@ -132,15 +131,15 @@ def overdue_rounds(store: Store, now: float, settings: Settings) -> list[Round]:
         if round.campaign not in campaigns:
             campaigns[round.campaign] = store.campaign(round.campaign)
         stored = campaigns[round.campaign]
-        if stored is not None and _end(stored, round.number) + settings.grace <= now:
+        if stored is not None and _last_arrival(stored, round.number, settings) <= now:
             overdue.append(round)
     return overdue
 
 
-def _end(stored: StoredCampaign, number: int) -> float:
-    """The end of a round. A damaged campaign cannot be closed, so its rounds are over."""
+def _last_arrival(stored: StoredCampaign, number: int, settings: Settings) -> float:
+    """When the last reports of a round arrive. A damaged campaign cannot be closed, so its rounds are over."""
     try:
-        return Campaign.from_bytes(stored.document).begins(number + 1)
+        return settings.last_arrival(Campaign.from_bytes(stored.document), number)
     except CampaignError:
         return 0.0
 
@@ -166,57 +165,6 @@ def drop_old_sums(store: Store, now: float, settings: Settings) -> int:
             if over and each.state == "closed" and each.reports is not None:
                 dropped += store.drop_sums(Round(stored.id, each.number))
     return dropped
-
-
-_MOST = 60.0
-"""The largest jump of the clock between two checks, in seconds, that is not suspicious."""
-_PATIENCE = 600.0
-"""After this number of seconds, a clock that jumped is trusted again, since a machine may have been halted."""
-
-
-def seconds_since_boot() -> float:
-    """Seconds since the machine started, including the time it slept. Nobody can set this clock."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-class ClockJumpDetector:
-    """Compares the clock with one that nobody can set. It cannot detect a clock that is wrong from the start."""
-
-    def __init__(self, clock: Callable[[], float], passing: Callable[[], float] = seconds_since_boot) -> None:
-        self._clock, self._passing = clock, passing
-        self._ahead = clock() - passing()
-        self._doubted: float | None = None
-
-    def clock_is_doubted(self) -> bool:
-        """Whether the clock has jumped forward and is not yet trusted again. This changes and logs nothing."""
-        now = self._passing()
-        if self._clock() - now - self._ahead <= _MOST:
-            return False
-        return self._doubted is None or now - self._doubted < _PATIENCE
-
-    def trusted_time(self) -> float | None:
-        """The time, if the clock has run steadily, or jumped so long ago that it is trusted again; else None.
-
-        The clock may jump at any moment, so callers use this time and do not look at the clock again.
-        """
-        now, time = self._passing(), self._clock()
-        ahead = time - now
-        if ahead - self._ahead <= _MOST:
-            if self._doubted is not None:
-                _log.warning("The clock is right again. Closing of rounds continues.")
-        elif self._doubted is None:
-            jump = ahead - self._ahead
-            _log.error(
-                "The clock jumped %.0f s forward. No round is closed in the next %.0f s: check the clock.",
-                jump,
-                _PATIENCE,
-            )
-            self._doubted = now
-            return None
-        elif now - self._doubted < _PATIENCE:
-            return None
-        self._ahead, self._doubted = ahead, None
-        return time
 
 
 def closed_words(campaign: Campaign, closed: StoredRound) -> str:

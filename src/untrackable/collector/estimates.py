@@ -6,7 +6,7 @@ Rounds with too few reports are not published. A campaign that relies on a crowd
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable.answers.answer import (
     Answer,
@@ -18,7 +18,7 @@ from untrackable.answers.answer import (
     number_summary,
     pooled_estimate,
 )
-from untrackable.answers.trend import NumberTrend, Trend, number_trends, trend
+from untrackable.answers.trend import NumberTrend, number_trends, trend
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import Round, Store, StoredRound
@@ -27,6 +27,9 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate, Ranked, share_heard
 from untrackable.estimation.rounds import ActivePeople, active_people
 from untrackable.protocol.campaign import Campaign
+
+if TYPE_CHECKING:
+    from untrackable.discovery.discovery import FoundString
 
 
 def fewest_reports(campaign: Campaign, settings: Settings) -> int:
@@ -50,12 +53,9 @@ def reports_missing(campaign: Campaign, round: StoredRound, now: float) -> int |
     return campaign.fewest_reports - round.reports
 
 
-def small_words(campaign: Campaign, round: StoredRound, settings: Settings) -> str:
-    """Why a round is not published. That says nothing about how many reports it has."""
-    return f"round {round.number} has fewer than {fewest_reports(campaign, settings)} reports"
-
-
 MOST_CANDIDATES = 1000
+DEFAULT_TOP, MOST_TOP = 50, 1000
+"""The default and the largest number of values in an estimate."""
 _MOST_NUMBERS = 1 << 24
 """The largest number of frequencies held at once, to pool rounds whose sums do not add up."""
 
@@ -111,48 +111,45 @@ class StoredSums(Mapping[int, Aggregator]):
         return len(self._rounds)
 
 
-def frequent_values(
-    store: Store,
-    campaign: Campaign,
-    settings: Settings,
-    *,
-    rounds: Sequence[int],
-    candidates: Sequence[str] = (),
-    beta: float = 0.05,
-    top: int,
-    table: str | None = None,
-) -> FrequentValues:
+class Query(NamedTuple):
+    """What is asked of closed rounds: of strings to look for if there are any, or of a table, and how many values.
+
+    Intervals fail with probability at most `beta`.
+    """
+
+    rounds: tuple[int, ...]
+    candidates: tuple[str, ...] = ()
+    table: str | None = None
+    beta: float = 0.05
+    top: int = DEFAULT_TOP
+
+
+def frequent_values(store: Store, campaign: Campaign, settings: Settings, query: Query) -> FrequentValues:
     """The most frequent values of one round, or of several pooled: of a list, or discovered if there is none.
 
     This is refused if a round is not closed or has too few reports.
     """
+    rounds, beta = query.rounds, query.beta
     reports = [_checked_reports(store, campaign, number, settings) for number in rounds]
     encoding, withheld = campaign.encoding, _withheld(store, campaign, settings, rounds)
     fewest = fewest_reports(campaign, settings)
     people = active_people(reports, campaign.turns, beta, missing=withheld, fewest=fewest)
     if isinstance(encoding, DiscoveredStrings):
-        if candidates:
+        if query.candidates:
             raise Refused(
                 Problem.MALFORMED_REQUEST, "candidates are for campaigns that ask for strings by their hash"
             )
-        return _discovered(store, campaign, encoding, rounds, people, beta, top)
-    question = _question(campaign, candidates, table)
+        return _discovered(store, campaign, encoding, query, people)
+    question = _question(campaign, query)
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
     numbers = number_summary(question.encoding, estimate)
-    rows = _rows(question, estimate, campaign.answers.values, top)
-    return FrequentValues(tuple(rounds), estimate.n, campaign.chance, people, estimate.beta, rows, numbers)
+    rows = _rows(question, estimate, campaign.answers.values, query.top)
+    return FrequentValues(rounds, estimate.n, campaign.chance, people, estimate.beta, rows, numbers)
 
 
 def trend_of_values(
-    store: Store,
-    campaign: Campaign,
-    *,
-    rounds: Sequence[int],
-    values: Sequence[Any],
-    candidates: Sequence[str] = (),
-    beta: float = 0.05,
-    table: str | None = None,
-) -> Trend:
+    store: Store, campaign: Campaign, query: Query, values: Sequence[Any]
+) -> tuple[NumberTrend, ...]:
     """How the shares of values, or of cells of a table, develop over rounds that have enough reports.
 
     Each look of a path is a round of its own.
@@ -161,15 +158,15 @@ def trend_of_values(
     """
     if isinstance(campaign.encoding, DiscoveredStrings):
         raise Refused(Problem.MALFORMED_REQUEST, "strings that nobody listed have no trend")
-    question = _question(campaign, candidates, table)
+    question = _question(campaign, query)
     try:
-        return trend(question, StoredSums(store, campaign, rounds, question), values, beta=beta)
+        return trend(question, StoredSums(store, campaign, query.rounds, question), values, beta=query.beta)
     except CandidatesNeeded as error:
         raise Refused(Problem.CANDIDATES_NEEDED, f"{error}: name the strings to look for") from None
 
 
 def trend_of_numbers(
-    store: Store, campaign: Campaign, *, rounds: Sequence[int], beta: float = 0.05
+    store: Store, campaign: Campaign, rounds: Sequence[int], *, beta: float = 0.05
 ) -> tuple[NumberTrend, ...]:
     """Mean and quantiles over rounds that have enough reports; none if people do not answer with numbers."""
     if not campaign.answers.ordered or campaign.encoding.values * len(rounds) > _MOST_NUMBERS:
@@ -213,13 +210,15 @@ def _checked_reports(store: Store, campaign: Campaign, number: int, settings: Se
     if stored is None or stored.reports is None:
         raise Refused(Problem.ROUND_NOT_CLOSED, f"round {number} is not closed: there are no sums of it yet")
     if is_small(campaign, stored, settings):
-        few = small_words(campaign, stored, settings)
+        # The words say nothing about how many reports it has.
+        few = f"round {number} has fewer than {fewest_reports(campaign, settings)} reports"
         raise Refused(Problem.WITHHELD, f"{few}, so no estimate is given")
     return stored.reports
 
 
-def _question(campaign: Campaign, candidates: Sequence[str], table: str | None = None) -> Question:
+def _question(campaign: Campaign, query: Query) -> Question:
     """What is asked of the sums. Values that the encoding does not use are among those that are tested."""
+    candidates = query.candidates
     if len(candidates) > MOST_CANDIDATES:
         raise Refused(Problem.MALFORMED_REQUEST, f"candidates must be at most {MOST_CANDIDATES}")
     if candidates and not isinstance(campaign.encoding, HashedStrings):
@@ -234,7 +233,7 @@ def _question(campaign: Campaign, candidates: Sequence[str], table: str | None =
             most_listed=MOST_CANDIDATES,
             unused_values=True,
             turns=campaign.turns,
-            table=table,
+            table=query.table,
         )
     except ValueError as error:
         raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
@@ -265,36 +264,21 @@ def _check_size(question: Question, sums: StoredSums) -> None:
 
 
 def _discovered(
-    store: Store,
-    campaign: Campaign,
-    encoding: DiscoveredStrings,
-    rounds: Sequence[int],
-    people: ActivePeople,
-    beta: float,
-    top: int,
+    store: Store, campaign: Campaign, encoding: DiscoveredStrings, query: Query, people: ActivePeople
 ) -> FrequentValues:
     """The most frequent strings that people hold, each of them except with probability beta. Nobody listed them."""
     from untrackable.discovery.discovery import discover
 
+    rounds = query.rounds
     if not add_up(campaign.mechanism, rounds):
         raise Refused(Problem.MALFORMED_REQUEST, "rounds must be one, as sums of this campaign's do not add up")
     sums = merged_sums(StoredSums(store, campaign, rounds), campaign.mechanism.aggregator(rounds[0]))
-    discovered = discover(encoding, sums, alpha=beta, leads=0, heard=share_heard(campaign.turns, len(rounds)))
+    discovered = discover(encoding, sums, alpha=query.beta, leads=0, heard=share_heard(campaign.turns, len(rounds)))
     rows = [
-        {
-            "value": each.string,
-            "label": each.string,
-            "frequency": each.share,
-            "tells": each.share is not None,
-            "unclamped": each.frequency,
-            "standard_error": each.standard_error,
-            "lower": each.lower,
-            "upper": each.upper,
-            "stands_out": each.lower > 0,
-        }
-        for each in discovered.strings[:top]
+        _row(each.string, each.string, each, each.share, each.frequency, each.lower > 0)
+        for each in discovered.strings[: query.top]
     ]
-    return FrequentValues(tuple(rounds), discovered.n, campaign.chance, people, beta, rows)
+    return FrequentValues(rounds, discovered.n, campaign.chance, people, query.beta, rows)
 
 
 def _rows(question: Question, estimate: Estimate, used: int, top: int) -> list[dict[str, Any]]:
@@ -308,19 +292,25 @@ def _rows(question: Question, estimate: Estimate, used: int, top: int) -> list[d
     ranked = [r for r in estimate.top(top + unused) if not isinstance(r.value, int) or r.value < used]
     least = min(sorted((each.unclamped for each in ranked), reverse=True)[:top], default=0.0)
     chosen = [each for each in ranked if each.unclamped >= least][:top]
-    return [_row(question, each) for each in chosen if math.isfinite(each.standard_error)]
+    return [
+        _row(each.value, question.label(each.value), each, each.frequency, each.unclamped, each.stands_out)
+        for each in chosen
+        if math.isfinite(each.standard_error)
+    ]
 
 
-def _row(question: Question, ranked: Ranked) -> dict[str, Any]:
-    value = ranked.value
+def _row(
+    value: Any, label: str, found: "Ranked | FoundString", share: float | None, unclamped: float, stands_out: bool
+) -> dict[str, Any]:
+    """A value of an answer. `share` is None if the reports do not tell it."""
     return {
         "value": value if isinstance(value, int) and value.bit_length() <= 53 else str(value),
-        "label": question.label(value),
-        "frequency": ranked.frequency,
-        "tells": ranked.frequency is not None,
-        "unclamped": ranked.unclamped,
-        "standard_error": ranked.standard_error,
-        "lower": ranked.lower,
-        "upper": ranked.upper,
-        "stands_out": ranked.stands_out,
+        "label": label,
+        "frequency": share,
+        "tells": share is not None,
+        "unclamped": unclamped,
+        "standard_error": found.standard_error,
+        "lower": found.lower,
+        "upper": found.upper,
+        "stands_out": stands_out,
     }

@@ -2,8 +2,11 @@
 
 A sealed report is accepted, stored and acknowledged as one that is sent directly. Its answer is sealed and always
 of one length, and it waits for a sync of the store even if nothing is stored. So neither the answer nor the wait
-for the disk tells a relay what became of the report. Requests that cannot be opened are answered in the clear. The
-private keys are read again whenever their file is replaced.
+for the disk tells a relay what became of the report.
+
+Two answers are in the clear. A request that can never be opened has status 400. If nothing can be stored now, that
+has a status of 500 or more, so that a relay that holds reports tries again. A sealed answer says that the collector
+is done with the report. The private keys are read again whenever their file is replaced.
 """
 
 import asyncio
@@ -102,6 +105,8 @@ _TOGETHER = 128
 """The largest number of bodies that are opened before anything else is done.
 
 If each were stored at once, the writer would commit it alone while the next one is opened."""
+_FAULT = 500
+"""Problems with this status or a higher one are the collector's own."""
 _KNOWN_HEADS = 16
 """The largest number of heads of opened requests that are kept."""
 
@@ -131,6 +136,8 @@ class Gateway:
             opened = self._open(await read_body(scope, receive, REQUEST_MEDIA_TYPE.encode(), largest, hold))
             outcome = await self._stored(opened)
         sealed = self._sealed(opened, outcome)
+        if isinstance(sealed, Refused):
+            raise sealed
         await Response(sealed, headers=_HEADERS, media_type=ANSWER_MEDIA_TYPE)(scope, receive, send)
 
     def store(self, body: bytes, answer: AnswerSmall) -> None:
@@ -222,9 +229,12 @@ class Gateway:
                 self._known.clear()
             self._known[usual[: len(usual) - 1 - size]] = size, acceptance
 
-    def _sealed(self, opened: OpenedRequest, outcome: Outcome) -> bytes:
+    def _sealed(self, opened: OpenedRequest, outcome: Outcome) -> bytes | Refused:
+        """The sealed answer, or the refusal itself if the same report may be stored later."""
         if outcome is None:
             return opened.seal_answer(_STORED)
+        if outcome.problem.status >= _FAULT:
+            return outcome
         self._service.metrics.count_problem(outcome.problem)
         refusal = response(outcome.problem, outcome.detail, retry_after=self._service.settings.retry_after)
         fields = tuple(field for field in refusal.raw_headers if field[0] != b"content-length")

@@ -113,7 +113,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def _begin(self, connection: Connection, *, write: bool) -> Iterator[None]:
-        reset_time_limits(connection)
+        connection.seconds = _SECONDS  # An earlier transaction may have allowed long statements.
         try:
             with connection.transaction():
                 yield
@@ -125,11 +125,12 @@ class PostgresStore(Store):
     def _usable(self, connection: Connection) -> bool:
         return not connection.closed and not connection.broken
 
-    def _lock_schema(self, run: StatementRunner) -> None:
-        run("SELECT pg_advisory_xact_lock(?)", (_SCHEMA_LOCK,))
-
-    def _lock_round(self, run: StatementRunner, round: Round) -> None:
-        run("SELECT pg_advisory_xact_lock(?)", (_lock(round),))
+    def _lock(self, run: StatementRunner, round: Round | None = None) -> None:
+        key = _SCHEMA_LOCK
+        if round is not None:
+            digest = hashlib.sha256(f"{round.campaign}/{round.number}".encode()).digest()
+            key = int.from_bytes(digest[:8], "big", signed=True)
+        run("SELECT pg_advisory_xact_lock(?)", (key,))
 
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce UUID PRIMARY KEY, report BYTEA NOT NULL)"
@@ -138,13 +139,14 @@ class PostgresStore(Store):
         return _exists(run.connection, "to_regclass", f"{SCHEMA}.versions")
 
     def _allow_long_statements(self, run: StatementRunner) -> None:
-        allow_long_statements(run.connection)
+        run.connection.seconds = _LONG_SECONDS + _SECONDS
+        run(f"SET LOCAL statement_timeout = '{_LONG_SECONDS}s'")
 
     def _insert(self, reports: Mapping[int, Rows], always_writes: bool) -> None:
         """Add rows in one transaction, unless the server's settings would write the reports into its log."""
         try:
             with self._borrowed() as connection:
-                reset_time_limits(connection)
+                connection.seconds = _SECONDS  # An earlier transaction may have allowed long statements.
                 recheck_settings(connection)
                 alone = len(reports) == 1 and not always_writes
                 with nullcontext() if alone else connection.transaction():
@@ -192,13 +194,12 @@ class PostgresStore(Store):
 
     def size(self) -> int:
         """The size of all tables and their indexes."""
-        with self._transaction(write=False) as run:
-            row = run(
-                "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
-                " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
-                (SCHEMA,),
-            ).fetchone()
-        return int(row[0])
+        ((size,),) = self._rows(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
+            " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
+            (SCHEMA,),
+        )
+        return int(size)
 
     def tidy(self) -> None:
         """Do nothing. PostgreSQL manages its write-ahead log itself."""
@@ -207,11 +208,6 @@ class PostgresStore(Store):
 def _exists(connection: Connection, function: str, name: str) -> bool:
     row = connection.execute(sql.SQL("SELECT {}(%s)").format(sql.Identifier(function)), (name,)).fetchone()
     return row is not None and row[0] is not None
-
-
-def _lock(round: Round) -> int:
-    digest = hashlib.sha256(f"{round.campaign}/{round.number}".encode()).digest()
-    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def _array(oid: int, column: Rows) -> bytes:
@@ -317,17 +313,6 @@ def connect(url: str) -> Connection:
         connection.close()
         raise unavailable(error) from None
     return connection
-
-
-def allow_long_statements(connection: Connection) -> None:
-    """Let statements of this transaction run long enough to read a whole round."""
-    connection.seconds = _LONG_SECONDS + _SECONDS
-    connection.execute(f"SET LOCAL statement_timeout = '{_LONG_SECONDS}s'")
-
-
-def reset_time_limits(connection: Connection) -> None:
-    """Set the usual limit again at the beginning of a transaction."""
-    connection.seconds = _SECONDS
 
 
 def unavailable(error: psycopg.Error) -> StoreUnavailable:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from untrackable.collector.closing import ClockJumpDetector, close_overdue, drop_old_sums, overdue_rounds
+from untrackable.collector.closing import close_overdue, drop_old_sums, overdue_rounds
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
@@ -24,6 +24,7 @@ from untrackable.collector.store import Store, StoredCampaign
 from untrackable.collector.writer import CampaignAcceptance, Writer
 from untrackable.errors import CampaignError, StoreUnavailable
 from untrackable.protocol.campaign import Campaign, check_id
+from untrackable.serving.clock_jumps import ClockJumpDetector
 from untrackable.serving.problems import error_location
 
 _log = logging.getLogger("untrackable.collector")
@@ -54,7 +55,7 @@ class Service:
         self._queue = threading.BoundedSemaphore(_WAITING)
         self._answers: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
         self._answered = 0
-        self._jumps = ClockJumpDetector(clock)
+        self._jumps = ClockJumpDetector(clock, log=_log, work="Closing of rounds")
         self._writing = threading.Lock()
         self._written: tuple[float, bool] = (-inf, True)
         """When writing to the store was last tried, and whether it worked."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from untrackable import checks
 from untrackable.collector.store import Store
 from untrackable.errors import StoreError
+from untrackable.protocol.campaign import Campaign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,10 @@ class Settings:
     """How long before the start of its round a report is accepted, for clients whose clock is fast."""
     grace: float = 600.0
     """How long after the end of its round a report is accepted. Then the round is closed."""
+    release_wait: float = 172_800.0
+    """How long after its release by a relay a report is accepted. Then the round is closed.
+
+    The relay tries again while the collector is away, so it can be away for nearly as long."""
     sweep: float = 30.0
     """How often the collector looks for rounds to close."""
     largest_body: int = 1 << 20
@@ -49,7 +54,7 @@ class Settings:
         whole = ("minimum_reports", "largest_body", "room", "group", "retry_after", "largest_head", "connections")
         for name in whole:
             checks.settle(self, **{name: checks.integer(name, getattr(self, name), low=1)})
-        for name in ("early", "grace"):
+        for name in ("early", "grace", "release_wait"):
             checks.settle(self, **{name: checks.non_negative(name, getattr(self, name))})
         for name in ("sweep", "request_seconds", "ending_seconds"):
             checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
@@ -57,6 +62,14 @@ class Settings:
             checks.settle(self, keep_sums=checks.positive("keep_sums", self.keep_sums))
         if self.largest_body > self.room:
             raise ValueError(f"largest_body must be at most room, which is {self.room}, got {self.largest_body}")
+
+    def last_arrival(self, campaign: Campaign, round: int) -> float:
+        """When the last reports of a round are accepted. Then the round is closed."""
+        return campaign.leaves(round) + self.wait(campaign)
+
+    def wait(self, campaign: Campaign) -> float:
+        """How long a report may be under way, from its sender or from the relay that held it."""
+        return self.grace if campaign.relay is None else self.release_wait
 
 
 def open_store(url: str, *, check: bool = True, make: bool = True) -> Store:

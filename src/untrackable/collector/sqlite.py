@@ -41,7 +41,6 @@ from numpy.typing import NDArray
 from untrackable.collector.store import (
     WRITES_NOTHING_NEW,
     MissingReportsTable,
-    Round,
     Rows,
     StatementRunner,
     Store,
@@ -234,15 +233,6 @@ class SqliteStore(Store):
     def _has_tables(self, run: StatementRunner) -> bool:
         return run("SELECT 1 FROM sqlite_master WHERE name = 'versions'").fetchone() is not None
 
-    def _allow_long_statements(self, run: StatementRunner) -> None:
-        """Do nothing. SQLite has no time limit for statements."""
-
-    def _lock_schema(self, run: StatementRunner) -> None:
-        """Do nothing. A writing transaction of SQLite already excludes all others."""
-
-    def _lock_round(self, run: StatementRunner, round: Round) -> None:
-        """Do nothing. A writing transaction of SQLite already excludes all others."""
-
     def _table_sql(self, table: str) -> str:
         return f"CREATE TABLE {table} (nonce BLOB PRIMARY KEY, report BLOB NOT NULL) WITHOUT ROWID"
 
@@ -319,7 +309,7 @@ class SqliteStore(Store):
 
     def _drop(self, run: StatementRunner, key: int, reports: int) -> None:
         # Deleting a campaign does not count its reports, but a round with blocks is large.
-        if reports <= _DROPPED_AT_ONCE and not _tables(key, stopped=True).exist(run.connection):
+        if reports <= _DROPPED_AT_ONCE and not _exists(run.connection, blocks_table(key)):
             super()._drop(run, key, reports)
 
     def delete_campaign(self, id: str) -> None:
@@ -329,11 +319,10 @@ class SqliteStore(Store):
 
     def _delete_closed(self) -> None:
         """Delete the reports of large closed rounds in short transactions, so that others can write in between."""
-        with self._transaction(write=False) as run:
-            closed = run(
-                "SELECT DISTINCT rounds.key FROM rounds JOIN sqlite_master"
-                " ON name IN ('stopped_' || rounds.key, 'blocks_' || rounds.key) WHERE state = 'closed'"
-            ).fetchall()
+        closed = self._rows(
+            "SELECT DISTINCT rounds.key FROM rounds JOIN sqlite_master"
+            " ON name IN ('stopped_' || rounds.key, 'blocks_' || rounds.key) WHERE state = 'closed'"
+        )
         for (key,) in closed:
             self._growing.pop(key, None)
             left = True
@@ -577,13 +566,9 @@ class BlockTables(NamedTuple):
     reports: str
     blocks: str
 
-    def exist(self, connection: sqlite3.Connection) -> bool:
-        """Whether the round has blocks."""
-        return _exists(connection, self.blocks)
-
     def reports_in_blocks(self, connection: sqlite3.Connection) -> int:
         """The number of reports in blocks."""
-        if not self.exist(connection):
+        if not _exists(connection, self.blocks):
             return 0
         sql = f"SELECT coalesce(sum(length(data) / row_size), 0) FROM {self.blocks}"  # noqa: S608
         return int(connection.execute(sql).fetchone()[0])
@@ -620,7 +605,7 @@ class BlockTables(NamedTuple):
         """All rows of the round, sorted by nonce, each nonce once. Rows that came first win."""
         grouped = grouped_rows(connection, self.reports)
         for rows, end in self._read_stored(connection):
-            here = rows_before(grouped, end)
+            here = bisect.bisect_left(range(len(grouped)), end, key=lambda i: grouped[i, :NONCE].tobytes())
             if here:
                 rows = grouped[:here] if rows is None else merge_rows(rows, grouped[:here])
                 grouped = grouped[here:]
@@ -629,7 +614,7 @@ class BlockTables(NamedTuple):
 
     def _read_stored(self, connection: sqlite3.Connection) -> Iterator[tuple[Rows | None, bytes]]:
         """All rows outside groups in parts, each with the first nonce after the part."""
-        if self.exist(connection):
+        if _exists(connection, self.blocks):
             yield from self._read_ranges(connection)
             return
         start = b""
@@ -748,11 +733,6 @@ def sort_rows(rows: Rows) -> Rows:
     nonces = nonces[order]
     first = np.concatenate(([True], (nonces[1:] != nonces[:-1]).any(axis=1)))
     return rows[order[first]]
-
-
-def rows_before(rows: Rows, nonce: bytes) -> int:
-    """The number of rows before a nonce. The rows must be sorted."""
-    return bisect.bisect_left(range(rows.shape[0]), nonce, key=lambda i: rows[i, :NONCE].tobytes())
 
 
 def split_rows(rows: Rows, largest: int) -> Sequence[Rows]:
@@ -892,21 +872,17 @@ class Checkpoints:
         if now - self._looked < _LOOK_PAUSE or not self._starting.acquire(blocking=False):
             return
         try:
-            self._looked = now
-            self._start()
+            self._looked, size = now, 0
+            with suppress(OSError):
+                size = self._log.stat().st_size
+            if size > _LONGEST_LOG:
+                self.wait()
+                self._run()
+            elif size > LOG_BYTES and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
+                self._thread.start()
         finally:
             self._starting.release()
-
-    def _start(self) -> None:
-        size = 0
-        with suppress(OSError):
-            size = self._log.stat().st_size
-        if size > _LONGEST_LOG:
-            self.wait()
-            self._run()
-        elif size > LOG_BYTES and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
-            self._thread.start()
 
     def wait(self) -> None:
         """Wait until a thread that was started is done."""
@@ -954,23 +930,20 @@ class WriteLock:
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             end = time.monotonic() + (0.0 if self._timed_out else _LOCK_PATIENCE)
-            while not (taken := _try(self._file)) and time.monotonic() < end:
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._timed_out = False
+                    return True
+                if time.monotonic() >= end:
+                    self._timed_out = True
+                    return False
                 time.sleep(random.uniform(*_LOCK_PAUSE))  # noqa: S311 - no secret
         except OSError:
             return False
-        self._timed_out = not taken
-        return taken
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def _try(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

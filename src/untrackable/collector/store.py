@@ -129,6 +129,8 @@ _SCHEMA = (
     )""",
     "CREATE TABLE versions (version INTEGER NOT NULL)",
 )
+_CAMPAIGNS = "SELECT id, document, verdict, published, last_round FROM campaigns"
+_KEYS = "SELECT id, role, digest, created, revoked FROM keys"
 WRITES_NOTHING_NEW = ("INSERT INTO versions (version) VALUES (0)", "DELETE FROM versions WHERE version = 0")
 """Statements that write to the disk and change nothing. SQLite writes no row that is updated to what it was."""
 
@@ -220,6 +222,17 @@ class Store(ABC):
         with self._borrowed() as connection, self._begin(connection, write=write):
             yield StatementRunner(connection, self._placeholder)
 
+    def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """The rows that a statement reads."""
+        with self._transaction(write=False) as run:
+            rows: list[Any] = run(sql, parameters).fetchall()
+        return rows
+
+    def _changes(self, sql: str, parameters: Sequence[Any]) -> bool:
+        """Whether a statement changes a row, which it returns."""
+        with self._transaction(write=True) as run:
+            return run(sql, parameters).fetchone() is not None
+
     def _close_idle(self) -> None:
         while True:
             try:
@@ -249,7 +262,7 @@ class Store(ABC):
         """
         with self._transaction(write=make) as run:
             if make:
-                self._lock_schema(run)
+                self._lock(run)
             if not self._has_tables(run):
                 if not make:
                     raise StoreError(f"{name} is not a collector's store (`untrackable serve` makes it one)")
@@ -269,14 +282,15 @@ class Store(ABC):
     def _has_tables(self, run: StatementRunner) -> bool:
         """Whether the schema exists, in whatever version."""
 
-    @abstractmethod
-    def _lock_schema(self, run: StatementRunner) -> None:
-        """Keep other processes from creating the tables at the same time."""
+    def _lock(self, run: StatementRunner, round: Round | None = None) -> None:  # noqa: B027
+        """Let no other process create, stop or close the round, or create the tables, until this transaction ends.
+
+        A writing transaction of SQLite excludes all others anyway.
+        """
 
     def ping(self) -> None:
         """Raise `StoreUnavailable` if the store does not answer."""
-        with self._transaction(write=False) as run:
-            run("SELECT count(*) FROM versions").fetchone()
+        self._rows("SELECT count(*) FROM versions")
 
     def try_writing(self) -> None:
         """Raise `StoreUnavailable` if nothing can be written, as on a full disk or a read-only database."""
@@ -292,35 +306,23 @@ class Store(ABC):
 
     def add_campaign(self, campaign: StoredCampaign) -> bool:
         """Store a campaign. False if it is there already."""
-        with self._transaction(write=True) as run:
-            row = run(
-                "INSERT INTO campaigns (id, document, verdict, published) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (id) DO NOTHING RETURNING id",
-                (campaign.id, campaign.document, campaign.verdict, int(campaign.published)),
-            ).fetchone()
-        return row is not None
+        return self._changes(
+            "INSERT INTO campaigns (id, document, verdict, published) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (id) DO NOTHING RETURNING id",
+            (campaign.id, campaign.document, campaign.verdict, int(campaign.published)),
+        )
 
     def campaigns(self) -> list[StoredCampaign]:
         """All campaigns, sorted by id."""
-        with self._transaction(write=False) as run:
-            rows = run("SELECT id, document, verdict, published, last_round FROM campaigns ORDER BY id").fetchall()
-        return [_campaign(row) for row in rows]
+        return [_campaign(row) for row in self._rows(f"{_CAMPAIGNS} ORDER BY id")]
 
     def campaign(self, id: str) -> StoredCampaign | None:
         """One campaign, or None."""
-        with self._transaction(write=False) as run:
-            row = run(
-                "SELECT id, document, verdict, published, last_round FROM campaigns WHERE id = ?", (id,)
-            ).fetchone()
-        return None if row is None else _campaign(row)
+        return next(map(_campaign, self._rows(f"{_CAMPAIGNS} WHERE id = ?", (id,))), None)
 
     def publish(self, id: str, published: bool) -> bool:
         """Set whether everyone may read the campaign's estimates. False if there is no such campaign."""
-        with self._transaction(write=True) as run:
-            row = run(
-                "UPDATE campaigns SET published = ? WHERE id = ? RETURNING id", (int(published), id)
-            ).fetchone()
-        return row is not None
+        return self._changes("UPDATE campaigns SET published = ? WHERE id = ? RETURNING id", (int(published), id))
 
     def end_campaign(self, id: str, round: int) -> int | None:
         """Let no round after this one take reports, and return the last one. None if there is no such campaign.
@@ -328,7 +330,7 @@ class Store(ABC):
         A later round that already has reports stays the last one. A campaign that has ended stays as it is.
         """
         with self._transaction(write=True) as run:
-            self._lock_round(run, Round(id, _WHOLE))
+            self._lock(run, Round(id, _WHOLE))
             row = run("SELECT last_round FROM campaigns WHERE id = ?", (id,)).fetchone()
             if row is None or row[0] is not None:
                 return None if row is None else int(row[0])
@@ -340,7 +342,7 @@ class Store(ABC):
     def delete_campaign(self, id: str) -> None:
         """Delete a campaign whose rounds are all closed, with its sums."""
         with self._transaction(write=True) as run:
-            self._lock_round(run, Round(id, _WHOLE))
+            self._lock(run, Round(id, _WHOLE))
             run("DELETE FROM sums WHERE campaign = ?", (id,))
             run("DELETE FROM rounds WHERE campaign = ?", (id,))
             run("DELETE FROM campaigns WHERE id = ?", (id,))
@@ -370,7 +372,7 @@ class Store(ABC):
             wanted = {*rounds}
             whole = {Round(round.campaign, _WHOLE) for round in wanted}
             for round in sorted(whole | wanted):  # All processes lock in this order, so no two wait for each other.
-                self._lock_round(run, round)
+                self._lock(run, round)
                 if round in wanted:
                     keys[round] = self._found_or_created(run, round)
             if closed := frozenset(round for round, (_, state) in keys.items() if state != "open"):
@@ -379,9 +381,9 @@ class Store(ABC):
 
     def _found_or_created(self, run: StatementRunner, round: Round) -> tuple[int, State]:
         """The key and the state of a round. A new one is closed if its campaign has ended or was deleted."""
-        key, state = self._key(run, round)
-        if key is not None and state is not None:
-            return key, state
+        found = self._found(run, round)
+        if found is not None:
+            return found
         row = run("SELECT last_round FROM campaigns WHERE id = ?", (round.campaign,)).fetchone()
         if row is None or (row[0] is not None and round.number > row[0]):
             return 0, "closed"
@@ -402,14 +404,13 @@ class Store(ABC):
     def reports(self, round: Round, *, ordered: bool = False) -> Iterator[bytes]:
         """The reports of a round that is not closed, in blocks of bytes. `ordered` sorts them by nonce."""
         with self._unlimited(write=False) as run:
-            key, state = self._key(run, round)
-            if key is None or state == "closed":
+            key, state = self._found(run, round) or (0, "closed")
+            if state == "closed":
                 return
             self._allow_long_statements(run)
             yield from self._read(run.connection, key, stopped=state == "closing", ordered=ordered)
 
-    @abstractmethod
-    def _allow_long_statements(self, run: StatementRunner) -> None:
+    def _allow_long_statements(self, run: StatementRunner) -> None:  # noqa: B027 - a store may have no limit
         """Let the statements of this transaction run long enough to read a whole round."""
 
     def count(self, round: Round) -> int:
@@ -425,40 +426,34 @@ class Store(ABC):
 
     def rounds(self, campaign: str) -> list[StoredRound]:
         """The rounds of a campaign that have or had reports, in order."""
-        with self._transaction(write=False) as run:
-            rows = run(
-                "SELECT round, state, reports FROM rounds WHERE campaign = ? ORDER BY round", (campaign,)
-            ).fetchall()
+        rows = self._rows("SELECT round, state, reports FROM rounds WHERE campaign = ? ORDER BY round", (campaign,))
         return [StoredRound(*row) for row in rows]
 
     def first_key(self, campaign: str) -> int | None:
         """The first key of a campaign's rounds. No key is used again after the campaign is deleted."""
-        with self._transaction(write=False) as run:
-            key = run("SELECT min(key) FROM rounds WHERE campaign = ?", (campaign,)).fetchone()[0]
+        ((key,),) = self._rows("SELECT min(key) FROM rounds WHERE campaign = ?", (campaign,))
         return None if key is None else int(key)
 
     def round(self, round: Round) -> StoredRound | None:
         """One round, or None if it never had a report."""
-        with self._transaction(write=False) as run:
-            row = run("SELECT round, state, reports FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
-        return None if row is None else StoredRound(*row)
+        rows = self._rows("SELECT round, state, reports FROM rounds WHERE campaign = ? AND round = ?", round)
+        return StoredRound(*rows[0]) if rows else None
 
     def unclosed(self) -> list[Round]:
         """The rounds of all campaigns that are not closed."""
-        with self._transaction(write=False) as run:
-            rows = run("SELECT campaign, round FROM rounds WHERE state <> 'closed' ORDER BY key").fetchall()
-        return [Round(*row) for row in rows]
+        return [
+            Round(*row)
+            for row in self._rows("SELECT campaign, round FROM rounds WHERE state <> 'closed' ORDER BY key")
+        ]
 
     def stop(self, round: Round) -> State:
         """Stop a round from taking reports, and return its state."""
         self._keys.pop(round, None)  # Otherwise the next report would fail, and a database may log the failure.
         with self._transaction(write=True) as run:
-            self._lock_round(run, round)
-            key, state = self._key(run, round)
-            if key is not None and state is not None and state != "open":
+            self._lock(run, round)
+            key, state = self._found(run, round) or (self._create(run, round), "open")
+            if state != "open":
                 return state
-            if key is None:
-                key = self._create(run, round)
             self._rename_table(run, key)
             run("UPDATE rounds SET state = 'closing' WHERE key = ?", (key,))
             return "closing"
@@ -472,9 +467,9 @@ class Store(ABC):
         `tidy` drops the reports of a large round piece by piece, so that others need not wait.
         """
         with self._transaction(write=True) as run:
-            self._lock_round(run, round)
-            key, state = self._key(run, round)
-            if key is None or state == "open":
+            self._lock(run, round)
+            key, state = self._found(run, round) or (0, "open")
+            if state == "open":
                 raise ValueError("the round must have been stopped before it is finished")
             if state == "closed":
                 return False
@@ -507,9 +502,11 @@ class Store(ABC):
         return row is not None
 
     @staticmethod
-    def _key(run: StatementRunner, round: Round) -> tuple[int | None, State | None]:
-        row = run("SELECT key, state FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
-        return (None, None) if row is None else (row[0], row[1])
+    def _found(run: StatementRunner, round: Round) -> tuple[int, State] | None:
+        """The key and the state of a round that exists."""
+        found: tuple[int, State] | None
+        found = run("SELECT key, state FROM rounds WHERE campaign = ? AND round = ?", round).fetchone()
+        return found
 
     def _create(self, run: StatementRunner, round: Round) -> int:
         """Create a round that takes reports, and its table. Returns its key."""
@@ -521,10 +518,6 @@ class Store(ABC):
     @abstractmethod
     def _table_sql(self, table: str) -> str:
         """The statement that creates the table of a round's reports."""
-
-    @abstractmethod
-    def _lock_round(self, run: StatementRunner, round: Round) -> None:
-        """Keep other processes from creating, stopping or closing the round until this transaction ends."""
 
     def _drop(self, run: StatementRunner, key: int, reports: int) -> None:
         """Drop the reports of a round whose sums are stored."""
@@ -546,21 +539,15 @@ class Store(ABC):
 
     def keys(self) -> list[StoredKey]:
         """All keys, sorted by day and id."""
-        with self._transaction(write=False) as run:
-            rows = run("SELECT id, role, digest, created, revoked FROM keys ORDER BY created, id").fetchall()
-        return [_stored_key(row) for row in rows]
+        return [_stored_key(row) for row in self._rows(f"{_KEYS} ORDER BY created, id")]
 
     def key(self, id: str) -> StoredKey | None:
         """One key, or None."""
-        with self._transaction(write=False) as run:
-            row = run("SELECT id, role, digest, created, revoked FROM keys WHERE id = ?", (id,)).fetchone()
-        return None if row is None else _stored_key(row)
+        return next(map(_stored_key, self._rows(f"{_KEYS} WHERE id = ?", (id,))), None)
 
     def revoke(self, id: str) -> bool:
         """Revoke a key. False if there is no such key."""
-        with self._transaction(write=True) as run:
-            row = run("UPDATE keys SET revoked = 1 WHERE id = ? RETURNING id", (id,)).fetchone()
-        return row is not None
+        return self._changes("UPDATE keys SET revoked = 1 WHERE id = ? RETURNING id", (id,))
 
 
 def _campaign(row: Any) -> StoredCampaign:

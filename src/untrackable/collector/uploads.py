@@ -22,7 +22,7 @@ from untrackable.collector.service import Service
 from untrackable.collector.settings import Settings
 from untrackable.collector.writer import SMALL_BODY, Writer
 from untrackable.protocol.campaign import LARGEST
-from untrackable.serving.connections import BoundedProtocol, ConnectionProblems
+from untrackable.serving.connections import BoundedProtocol
 from untrackable.serving.problems import NO_SNIFFING, ProblemType
 
 # Lazy, not possessive: Python 3.11.2 loses its place after a possessive group. Each line can be read in one
@@ -230,9 +230,7 @@ class LimitedProtocol(BoundedProtocol):
     """An HTTP connection of a collector. Small reports on it are stored without a task."""
 
     settings: ClassVar[Settings] = Settings()
-    problems: ClassVar[ConnectionProblems] = ConnectionProblems(
-        Problem.BUSY, Problem.HEAD_TOO_LARGE, Problem.MALFORMED_REQUEST, Problem.TOO_LARGE, Problem.TOO_SLOW
-    )
+    problems = Problem
     metrics: ClassVar[Metrics] = Metrics()
     upload: ClassVar[ReportUpload | None] = None
     """Takes small reports that have arrived whole. Other requests are answered by the application."""

@@ -94,7 +94,8 @@ class CampaignAcceptance:
     def open_rounds(self, now: float) -> tuple[int, int]:
         """The first and the last round that take reports now. The first is above the last if no round does."""
         campaign, settings = self.campaign, self._settings
-        first, last = campaign.last_begun(now - settings.grace), campaign.last_begun(now + settings.early)
+        under_way = settings.last_arrival(campaign, 1) - campaign.begins(2)
+        first, last = campaign.last_begun(now - under_way), campaign.last_begun(now + settings.early)
         return max(1, first), min(campaign.rounds or LAST_ROUND, last)
 
 

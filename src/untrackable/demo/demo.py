@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -57,7 +57,7 @@ from untrackable.display.view import Chart, Table, View, make_charts, make_view
 from untrackable.encodings.encoding import Categories
 from untrackable.mechanisms.deck import Deck
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.interface import Batch, Mechanism
+from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local import Fresh
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.oblivious import sealing
@@ -172,17 +172,6 @@ _STORED = 204
 """The status of reports that are stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ClientTask:
-    """The clients that one worker runs: their folders, and the homepages of their people."""
-
-    document: bytes
-    server: str
-    relays: tuple[str, ...]
-    folders: tuple[Path, ...]
-    people: Population
-
-
 def run_clients(
     campaign: Campaign, server: str, relays: tuple[str, ...], folder: Path, people: Population, show: ShowShare
 ) -> int:
@@ -190,33 +179,28 @@ def run_clients(
 
     Reports that rely on a crowd go through a relay. Returns the number of accepted reports.
     """
-    tasks = [
-        _ClientTask(
-            campaign.to_bytes(),
-            server,
-            relays,
-            tuple(folder / str(i) for i in range(start, min(start + _CLIENTS_PER_TASK, len(people.before)))),
-            people.part(slice(start, start + _CLIENTS_PER_TASK)),
-        )
-        for start in range(0, len(people.before), _CLIENTS_PER_TASK)
-    ]
+    folders = [folder / str(i) for i in range(len(people.before))]
+    parts = [slice(start, start + _CLIENTS_PER_TASK) for start in range(0, len(folders), _CLIENTS_PER_TASK)]
+    tasks = [(folders[part], people.part(part)) for part in parts]
+    work = partial(_run_task, campaign.to_bytes(), server, relays)
     accepted = 0
     # Workers mostly wait for the disk and the collector, so there are more of them than cores.
     workers = min(8, 2 * (os.cpu_count() or 1), len(tasks))
     with ExitStack() as ending:
         with shielded_from_interrupts():
             pool = ending.enter_context(multiprocessing.get_context("spawn").Pool(workers, end_with_parent))
-        for done, count in enumerate(pool.imap_unordered(_run_task, tasks), start=1):
+        for done, count in enumerate(pool.imap_unordered(work, tasks), start=1):
             accepted += count
             show(done / len(tasks))
     return accepted
 
 
-def _run_task(task: _ClientTask) -> int:
-    campaign = _campaign(task.document)
-    policy = Policy(eps=campaign.guarantee.eps, relays=task.relays, pins=(campaign.id,))
+def _run_task(document: bytes, server: str, relays: tuple[str, ...], task: tuple[list[Path], Population]) -> int:
+    """Run some clients in their folders, for people with these homepages."""
+    campaign = _campaign(document)
+    policy = Policy(eps=campaign.guarantee.eps, relays=relays, pins=(campaign.id,))
     accepted = 0
-    for folder, before, after, week in zip(task.folders, *task.people, strict=True):
+    for folder, before, after, week in zip(task[0], *task[1], strict=True):
         folder.mkdir(mode=0o700)
         today = campaign.first_round - 1.0
         client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
@@ -227,7 +211,7 @@ def _run_task(task: _ClientTask) -> int:
             client.answer(HOMEPAGES[after])
         if due is not None:
             today = due
-            accepted += client.send(task.server) is Outcome.ACCEPTED
+            accepted += client.send(server) is Outcome.ACCEPTED
     return accepted
 
 
@@ -246,11 +230,13 @@ def send_simulated(campaign: Campaign, server: str, people: Population, seed: in
     sent = 0
     for week in range(1, WEEKS + 1):
         answering = people.at(week)[turns == week]
-        for reports in _batches(campaign.mechanism.simulate(answering, rounds=[week], seed=(seed << 16) + week)):
-            nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
-            body = layout.encode_many(round=week, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
-            _post(campaign, server, week, body)
-            sent += len(reports)
+        for batch in campaign.mechanism.simulate(answering, rounds=[week], seed=(seed << 16) + week):
+            for start in range(0, len(batch.reports), _REPORTS_PER_REQUEST):
+                reports = batch.reports[start : start + _REPORTS_PER_REQUEST, 0]
+                nonces = np.frombuffer(os.urandom(wire.NONCE * len(reports)), dtype=np.uint8)
+                body = layout.encode_many(round=week, nonces=nonces.reshape(-1, wire.NONCE), reports=reports)
+                _post(campaign, server, week, body)
+                sent += len(reports)
         show(week / WEEKS)
     return sent
 
@@ -268,12 +254,6 @@ def _post(campaign: Campaign, server: str, week: int, body: bytes) -> None:
     status = BinaryResponse.from_bytes(sealed.open_answer(answer)).status
     if status != _STORED:
         raise RuntimeError(f"the gateway answered {status}")
-
-
-def _batches(simulated: Iterator[Batch]) -> Iterator[NDArray[Any]]:
-    for batch in simulated:
-        for start in range(0, len(batch.reports), _REPORTS_PER_REQUEST):
-            yield batch.reports[start : start + _REPORTS_PER_REQUEST, 0]
 
 
 def request(server: str, method: str, path: str, body: bytes = b"", kind: str = "", key: str = "") -> bytes:
@@ -324,7 +304,7 @@ def follow(seed: int, show: Callable[[float], None]) -> tuple[Followed, ...]:
     # RAPPOR has the parameters of its publication.
     rappor = Rappor(bloom_bits=128, hashes=2, f=0.5, p=0.5, q=0.75)
     deck = Deck.for_budget(bits=(len(HOMEPAGES) - 1).bit_length(), slots=WEEKS, eps=EPS, delta=DELTA)
-    attended = match_by_attendance(rounds=WEEKS, people=LINKED, seed=seed, level=_LEVEL).alone
+    attended = match_by_attendance(rounds=WEEKS, people=LINKED, seed=seed).alone
     followed = [Followed("RAPPOR, every week", _by_reports(rappor, HOMEPAGES[0], seed), attended)]
     show(0.5)
     followed.append(Followed("Deck, every week", _by_reports(deck, 0, seed), attended))

@@ -159,7 +159,7 @@ def discover(
         taken |= clear
         places = _places(encoding, sorted(taken))
         left = entries_without(levels, entries, places, fitted_frequencies(levels, entries, places))
-    chosen = _leads(evidence.whole, names, _ancestors(kept), set(accepted), leads)
+    chosen = _leads(evidence.whole, names, kept, set(accepted), leads)
     strings = _measured(encoding, levels, entries, accepted, alpha, heard)
     return Discovered(
         tuple(sorted(strings, key=lambda string: -string.frequency)),
@@ -205,9 +205,12 @@ def _at_most(alpha: float, p_values: FloatArray, names: list[str | None]) -> dic
 
 
 def _leads(
-    p_values: FloatArray, names: list[str | None], ancestors: NDArray[np.int64], accepted: set[str], leads: int
+    p_values: FloatArray, names: list[str | None], kept: list[KeptPrefixes], accepted: set[str], leads: int
 ) -> list[int]:
     """The next best strings, one for each first prefix: if a prefix is noise, all that begin with it are noise."""
+    ancestors = np.arange(kept[-1].ends.size)
+    for prefixes in reversed(kept[1:]):
+        ancestors = prefixes.parents[ancestors]
     chosen: list[int] = []
     seen: set[int] = set()
     for i in np.argsort(p_values, kind="stable").tolist():
@@ -216,14 +219,6 @@ def _leads(
             chosen.append(i)
             seen.add(ancestor)
     return chosen
-
-
-def _ancestors(kept: list[KeptPrefixes]) -> NDArray[np.int64]:
-    """The index of the first prefix of every string that was kept."""
-    ancestors = np.arange(kept[-1].ends.size)
-    for prefixes in reversed(kept[1:]):
-        ancestors = prefixes.parents[ancestors]
-    return ancestors
 
 
 def _levels(encoding: DiscoveredStrings, sums: Aggregator) -> "LevelEstimates":

@@ -56,7 +56,15 @@ def search(
     """
     strings = StringWeights.of(encoding)
     levels: list[KeptPrefixes] = []
-    before = _root(encoding)
+    # The search begins with the empty prefix.
+    before = KeptPrefixes(
+        np.zeros((1, encoding.longest), dtype=np.uint16),
+        np.zeros(1, dtype=np.int64),
+        np.array([encoding.keys[0]], dtype=np.uint64),
+        np.zeros((1, 0), dtype=np.int16),
+        np.zeros(1, dtype=np.int64),
+        1,
+    )
     for level, size in enumerate(encoding.prefixes):
         weights = strings.prefix_weights(size)
         kept = level_width(encoding, level, beam)
@@ -72,18 +80,6 @@ def level_width(encoding: DiscoveredStrings, level: int, beam: int) -> int:
         return beam
     children: int = encoding.symbols ** (encoding.prefixes[level + 1] - encoding.prefixes[level])
     return beam * min(_WIDEST, max(1, _MANY_CHILDREN // children))
-
-
-def _root(encoding: DiscoveredStrings) -> KeptPrefixes:
-    """The empty prefix, with which the search begins."""
-    return KeptPrefixes(
-        np.zeros((1, encoding.longest), dtype=np.uint16),
-        np.zeros(1, dtype=np.int64),
-        np.array([encoding.keys[0]], dtype=np.uint64),
-        np.zeros((1, 0), dtype=np.int16),
-        np.zeros(1, dtype=np.int64),
-        1,
-    )
 
 
 def _next_level(

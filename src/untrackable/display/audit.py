@@ -115,12 +115,22 @@ def turns_title(audit: TurnsAudit) -> str:
 
 def turns_verdict(audit: TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
+    several = ", ".join(f"{lower(least)} after {count}" for count, least in audit.several_lower.items())
     return [
         _linked(audit),
-        _recognised(audit),
-        _conditions(audit),
-        _excluded(audit),
-        *_several(audit),
+        f"An observer of two places recognises a person among {audit.crowd:,} with probability {_most(audit)}, "
+        "however people move and however long they stay. If everybody is matched at once, at most 2 matches are "
+        "expected to be right, of all people (upper).",
+        "This is for an observer to whom all of them are alike. One who knows that a person is at the second place "
+        f"in {100 * OFTEN:g} % of the rounds and everybody else in {100 * SELDOM:g} % reaches at most "
+        f"{upper(audit.habits_upper)}. One who knows that only one in {FEWER} could have been there reaches at "
+        f"most {upper(audit.whereabouts_upper)}. One who reads the reports and knows the person's answer, and "
+        f"nobody else's, reaches at most {upper(audit.answer_upper)} (all upper).",
+        "Somebody who was seen at one place is nobody who was seen at the other. With half of the rounds at each "
+        f"place, this tells one person from two with advantage {said(audit.exclusion)}. It excludes people and "
+        "does not find them.",
+        "Several campaigns, one after the other, exclude more people each time. The strongest attack found "
+        f"recognises a person with probability {several} (lower). An upper bound is claimed for one campaign only.",
         *_turns_privacy(audit),
     ]
 
@@ -140,43 +150,8 @@ def _linked(audit: TurnsAudit) -> str:
     )
 
 
-def _recognised(audit: TurnsAudit) -> str:
-    return (
-        f"An observer of two places recognises a person among {audit.crowd:,} with probability {_most(audit)}, "
-        "however people move and however long they stay. If everybody is matched at once, at most 2 matches are "
-        "expected to be right, of all people (upper)."
-    )
-
-
 def _most(audit: TurnsAudit) -> str:
     return f"at most {upper(audit.recognised_upper)} (upper; a guess: {number(1 / audit.crowd)})"
-
-
-def _conditions(audit: TurnsAudit) -> str:
-    return (
-        "This is for an observer to whom all of them are alike. One who knows that a person is at the second place "
-        f"in {100 * OFTEN:g} % of the rounds and everybody else in {100 * SELDOM:g} % reaches at most "
-        f"{upper(audit.habits_upper)}. One who knows that only one in {FEWER} could have been there reaches at "
-        f"most {upper(audit.whereabouts_upper)}. One who reads the reports and knows the person's answer, and "
-        f"nobody else's, reaches at most {upper(audit.answer_upper)} (all upper)."
-    )
-
-
-def _excluded(audit: TurnsAudit) -> str:
-    return (
-        "Somebody who was seen at one place is nobody who was seen at the other. With half of the rounds at each "
-        f"place, this tells one person from two with advantage {said(audit.exclusion)}. It excludes people and "
-        "does not find them."
-    )
-
-
-def _several(audit: TurnsAudit) -> Iterable[str]:
-    told = [f"{lower(least)} after {count}" for count, least in audit.several_lower.items()]
-    yield (
-        "Several campaigns, one after the other, exclude more people each time. The strongest attack found "
-        f"recognises a person with probability {', '.join(told)} (lower). An upper bound is claimed for one "
-        "campaign only."
-    )
 
 
 def _turns_privacy(audit: TurnsAudit) -> Iterable[str]:
@@ -451,52 +426,44 @@ def lines(audit: Audit | TurnsAudit) -> list[Line]:
     if isinstance(audit, TurnsAudit):
         return turns_lines(audit)
     delta = f"{audit.delta:g}"
-    numbers: list[Line] = []
 
-    def add(heading: str, what: str, bracket: Bracket | None, meaning: str) -> None:
-        if bracket is not None:
-            numbers.append(Line.of(heading, what, bracket, meaning))
-
-    def apart(heading: str, what: str, answer: Apart | None, *, advantage: bool) -> None:
+    def apart(heading: str, what: str, answer: Apart | None) -> Iterable[Line]:
+        """The numbers of two worlds; the advantage where it is about people and not about privacy."""
         if answer is not None:
-            add(heading, f"{what}, worst case", answer.pure, "largest log-likelihood ratio; holds always")
-            add(heading, f"{what} at delta = {delta}", answer.gamma, "holds except with probability delta")
-            if advantage:
-                add(
-                    heading,
-                    what.replace("gamma", "advantage"),
-                    answer.advantage,
-                    "the best observer's edge: 0 is a guess, 1 is certainty",
-                )
+            ever, rarely = "largest log-likelihood ratio; holds always", "holds except with probability delta"
+            yield Line.of(heading, f"{what}, worst case", answer.pure, ever)
+            yield Line.of(heading, f"{what} at delta = {delta}", answer.gamma, rarely)
+            if what.startswith("gamma"):
+                edge = "the best observer's edge: 0 is a guess, 1 is certainty"
+                yield Line.of(heading, what.replace("gamma", "advantage"), answer.advantage, edge)
 
-    k = audit.reports
-    apart("Privacy, all reports ever", "eps, fixed value", audit.everlasting, advantage=False)
-    apart("Privacy, all reports ever", "eps, changing values", audit.everlasting_any, advantage=False)
-    heading = f"Privacy, {audit.rounds} reports"
-    apart(heading, "eps, fixed value", audit.lasting, advantage=False)
-    apart(heading, "eps, changing values", audit.lasting_any, advantage=False)
-    add(heading, "eps of one report", audit.one_report, "")
-    if audit.in_crowd is not None:
-        crowd = f"Privacy in a crowd of {audit.in_crowd.people:,} people, {audit.rounds:,} rounds"
-        numbers.append(_crowd_line(crowd, "eps at delta =", audit.in_crowd))
-    heading = f"Tracking, {k} reports"
-    apart(heading, "gamma", audit.tracking, advantage=True)
-    apart(heading, "gamma, colliding hashes", audit.tracking_colliding, advantage=True)
-    add(heading, "τ, median", audit.tau_median, "the log-likelihood ratio that an observer typically sees")
-    add(heading, "τ, 90th percentile", audit.tau_90, "")
-    add(
-        heading,
-        f"recognised among {audit.crowd:,}, at most",
-        audit.recognised,
-        "by the best observer, half against half",
-    )
-    numbers.extend(_attendance(audit))
-    heading = f"Detecting a change, {k} reports"
-    apart(heading, "gamma, fresh client", audit.detection_fresh, advantage=True)
-    apart(heading, "gamma, same client", audit.detection_same, advantage=True)
-    numbers.extend(_simulated(audit))
-    numbers.extend(_accuracy(audit))
-    return numbers
+    def known(heading: str, what: str, bracket: Bracket | None, meaning: str) -> Iterable[Line]:
+        return () if bracket is None else (Line.of(heading, what, bracket, meaning),)
+
+    always, rounds = "Privacy, all reports ever", f"Privacy, {audit.rounds} reports"
+    tracking, change = (f"{what}, {audit.reports} reports" for what in ("Tracking", "Detecting a change"))
+    recognised, best = f"recognised among {audit.crowd:,}, at most", "by the best observer, half against half"
+    hidden = () if audit.in_crowd is None else (audit.in_crowd,)
+    crowd = "Privacy in a crowd of {:,} people, {:,} rounds"
+    typical = "the log-likelihood ratio that an observer typically sees"
+    return [
+        *apart(always, "eps, fixed value", audit.everlasting),
+        *apart(always, "eps, changing values", audit.everlasting_any),
+        *apart(rounds, "eps, fixed value", audit.lasting),
+        *apart(rounds, "eps, changing values", audit.lasting_any),
+        *known(rounds, "eps of one report", audit.one_report, ""),
+        *(_crowd_line(crowd.format(each.people, audit.rounds), "eps at delta =", each) for each in hidden),
+        *apart(tracking, "gamma", audit.tracking),
+        *apart(tracking, "gamma, colliding hashes", audit.tracking_colliding),
+        *known(tracking, "τ, median", audit.tau_median, typical),
+        *known(tracking, "τ, 90th percentile", audit.tau_90, ""),
+        Line.of(tracking, recognised, audit.recognised, best),
+        *_attendance(audit),
+        *apart(change, "gamma, fresh client", audit.detection_fresh),
+        *apart(change, "gamma, same client", audit.detection_same),
+        *_simulated(audit),
+        *_accuracy(audit),
+    ]
 
 
 def _crowd_line(heading: str, what: str, privacy: InCrowd) -> Line:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,7 +16,7 @@ from untrackable.errors import UntrackableError
 from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of, look_law
 from untrackable.planning.goal_fields import LARGEST_PEOPLE
 from untrackable.planning.goals import USABLE_ERROR, Goals, counted
-from untrackable.protocol.campaign import Campaign, CrowdGuarantee
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee, HoldingRelay
 from untrackable.theory.search import smallest_integer
 from untrackable.theory.turns import AMONG, recognition_upper
 
@@ -91,13 +92,29 @@ def crowd_words(
     )
 
 
-TRUST_WORDS = (
-    "Reports are sealed and sent through a relay, which knows who sends them and cannot read them. You name the "
-    "relay, and you trust that it does not work with the collector: nobody can check that. You also trust that the "
-    "crowd is there: a collector that leaves people out, or invents them, makes it smaller, and your client cannot "
-    "see that."
-)
-"""The trust that an answer to such a campaign needs."""
+def trust_words(relay: HoldingRelay | None) -> str:
+    """The trust that an answer to a campaign with a crowd needs, through any relay or through one that holds."""
+    if relay is None:
+        sent = (
+            "Reports are sealed and sent through a relay, which knows who sends them and cannot read them. You "
+            "name the relay, and you trust that it does not work with the collector: nobody can check that."
+        )
+    else:
+        sent = (
+            f"Reports are sealed and sent to the relay {relay.address}, which knows who sends them and cannot "
+            f"read them. It holds the reports of a round and passes them on once, shuffled, {delay_words(relay)}, "
+            "so the collector does not see who was there when. Your policy must name this relay. You trust that it "
+            "does not work with the collector, and that it drops no report: nobody can check that."
+        )
+    return (
+        f"{sent} You also trust that the crowd is there: a collector that leaves people out, or invents them, "
+        "makes it smaller, and your client cannot see that."
+    )
+
+
+def delay_words(relay: HoldingRelay) -> str:
+    """When a relay that holds reports passes them on."""
+    return f"{_span(relay.delay)} after the end of the round" if relay.delay else "at the end of the round"
 
 
 _LARGE = 4.0
@@ -136,7 +153,7 @@ def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
         sentences += [
             crowd_words(declared.crowd, verified.get("crowd"), verified.get("crowd_throughout")),
             _guess_words(declared.crowd.eps, declared.crowd.delta),
-            TRUST_WORDS,
+            trust_words(campaign.relay),
         ]
     return sentences
 
@@ -157,7 +174,7 @@ def _every_round_words(campaign: Campaign, verified: dict[str, Any]) -> list[str
     ]
     if crowd is not None:
         hidden = [crowd_words(crowd, verified.get("crowd")), _guess_words(crowd.eps, crowd.delta)]
-        sentences = [*hidden, *sentences, TRUST_WORDS]
+        sentences = [*hidden, *sentences, trust_words(campaign.relay)]
     if declared.gamma == 0 and declared.tracking_delta == 0:
         sentences.append(
             "Reports of one person look exactly like reports of two people with the same answer (exact). "
@@ -254,6 +271,20 @@ def campaign_state(campaign: Campaign, last_round: int | None, now: float) -> Ca
     many = "" if last is None else f" of {last:,}"
     until = _date(campaign.begins(current + 1))
     return CampaignState(True, "open", f"Round {current:,}{many} is open until {until}.")
+
+
+def waiting_words(campaign: Campaign, last_arrival: Callable[[Campaign, int], float], now: float) -> str:
+    """That the last round that is over waits for the relay that holds its reports, if so; or nothing."""
+    present = math.floor((now - campaign.first_round) / campaign.round_seconds) + 1
+    over = min(present - 1, campaign.rounds or present)
+    if campaign.relay is None or over < 1 or last_arrival(campaign, over) <= now:
+        return ""
+    released = campaign.leaves(over)
+    comes = f"comes on {_date(released)}" if now < released else f"was on {_date(released)}"
+    return (
+        f"Round {over:,} is over and waits for the relay: its release {comes}, and the round is closed on "
+        f"{_date(last_arrival(campaign, over))} at the latest."
+    )
 
 
 def _date(seconds: float) -> str:
@@ -506,6 +537,8 @@ def campaign_view(
     if campaign.gateway is not None:
         keys = len(campaign.gateway.keys)
         rows.append(("relay", f"Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway."))
+    if campaign.relay is not None:
+        rows.append(("", f"{campaign.relay.address} releases the first round on {_date(campaign.leaves(1))}."))
     if accurate is not None:
         rows += [("accuracy", accuracy_words(accurate)), ("", spread_words(accurate))]
     rows += about.items()

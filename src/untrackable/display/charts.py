@@ -318,7 +318,9 @@ class NamedBars:
 
     def intervals(self, rows: Sequence[Row], means: str) -> NamedBars:
         """A line for each row, from its field `lower` to its field `upper`."""
-        chart = points(rows).mark_rule(color=INK, strokeWidth=1.5).encode(y=self._y, x="lower:Q", x2="upper:Q")
+        x = self._x.copy()  # The axis is the same, and there where no row has a bar.
+        x.shorthand = "lower:Q"
+        chart = points(rows).mark_rule(color=INK, strokeWidth=1.5).encode(y=self._y, x=x, x2="upper:Q")
         return self._add(rows, chart, Series(means, INK, mark=LYING_WHISKER))
 
     def told(self, rows: Sequence[Row], at: str) -> NamedBars:

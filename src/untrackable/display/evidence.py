@@ -50,18 +50,12 @@ def measures(audit: ClientAudit) -> list[Measure]:
     """All numbers, in the order of their table."""
     count, guess = audit.reports, f"a guess: {audit.chance:.3f}"
     eps, one, gamma, tracking = audit.eps, audit.eps_one, audit.gamma, audit.tracking
+    seen = tracking.lower, tracking.sampled
     return [
         Measure("eps", count, eps.lower, eps.sampled, audit.claimed_eps, eps.score),
         Measure("eps", 1, one.lower, one.sampled, audit.claimed_eps_one, one.score),
         Measure("tracking gamma", count, gamma.lower, gamma.sampled, audit.claimed_gamma, gamma.score),
-        Measure(
-            "tracking advantage",
-            count,
-            tracking.lower,
-            tracking.sampled,
-            audit.claimed_advantage,
-            tracking.similarity,
-        ),
+        Measure("tracking advantage", count, *seen, audit.claimed_advantage, tracking.similarity),
         Measure("guessed", count, audit.recovered.lower, audit.recovered.sampled, None, guess),
         Measure("guessed", 1, audit.recovered_one.lower, audit.recovered_one.sampled, None, guess),
     ]
@@ -396,9 +390,8 @@ def _file_data(audit: FileAudit) -> Columns:
         ("two_taken_for_one", [attack.different for attack in attacks]),
     ):
         columns[f"{name}_pairs"] = counts(share.trials for share in shares)
-        columns[f"{name}_sampled"] = floats(share.sampled for share in shares)
-        columns[f"{name}_lower"] = floats(share.lower for share in shares)
-        columns[f"{name}_upper"] = floats(share.upper for share in shares)
+        for part in ("sampled", "lower", "upper"):
+            columns[f"{name}_{part}"] = floats(getattr(share, part) for share in shares)
     return columns
 
 

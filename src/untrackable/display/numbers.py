@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from untrackable.brackets import ROUNDINGS, Bracket, Side, at_most, rounded, shortest_decimal
 from untrackable.estimation.intervals import MOST_RADIUS
@@ -121,9 +121,10 @@ _ORDER = (
     "the question"
 )
 
-_STRING_ORDER = (
+STRING_ORDER = (
     "strings are in the order of their estimates; where intervals overlap, it is not certain which is more frequent"
 )
+"""What is not certain about the order of strings that nobody listed."""
 
 
 def shown_share(share: float | None) -> str:
@@ -139,26 +140,9 @@ def order_notes(
     The rows are answers that a question lists, or strings that nobody listed.
     """
     overlap = any(low <= high for (low, _), (_, high) in pairwise(intervals))
-    return [_ORDER if listed else _STRING_ORDER] * overlap + [
+    return [_ORDER if listed else STRING_ORDER] * overlap + [
         "answers that are not shown may be as frequent as some of these"
     ] * others
-
-
-class _Shown(Protocol):
-    """A string with its share and interval."""
-
-    @property
-    def share(self) -> float | None: ...
-    @property
-    def lower(self) -> float: ...
-    @property
-    def upper(self) -> float: ...
-
-
-def string_notes(strings: Sequence[_Shown]) -> list[str]:
-    """Why some shares of strings are not shown, and what is not certain about the order of their estimates."""
-    overlap = any(one.lower <= other.upper for one, other in pairwise(strings))
-    return [NOT_TOLD] * any(one.share is None for one in strings) + [_STRING_ORDER] * overlap
 
 
 def percent(share: float, side: Side = "nearest") -> str:

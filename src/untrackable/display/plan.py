@@ -44,7 +44,7 @@ from untrackable.display.view import (
 )
 from untrackable.planning.forecast import DIVIDE, DRAW, GROUPS, JOINT, Promise
 from untrackable.planning.goals import Goals, counted, rounded_up
-from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way, gap
+from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way
 
 COLUMNS = ("figure of", "rounds", "reports", "fewest", "standard error", "error", "error of any answer")
 """The table of a plan."""
@@ -167,7 +167,7 @@ def ranking(plan: Plan) -> str:
     goals = plan.solved
     if goals.want != "frequencies" or goals.discovered is not None:
         return "There are no answers to be ranked."
-    one, everything = (gap(goals, promise) for promise in (plan.one_round, plan.all_rounds))
+    one, everything = (2 * promise.radius_upper for promise in (plan.one_round, plan.all_rounds))
     typical = plan.law.share
     if goals.size == 2 and goals.asked is None:
         if everything > 1:
@@ -220,10 +220,20 @@ def relay(plan: Plan) -> str:
     if crowd.throughout is not None:
         who = "for people who are active in every round, if others' turns are uniform too"
         always = f"; {who}, {both_ends(crowd.throughout)}"
+    kind = f" {RELAY_KINDS}" if relay else ""
     return (
         f"{begin} no error, only the collector's view: among the {crowd.reports:,} reports that {_a_turn(plan)} "
-        f"has at least, eps is {both_ends(crowd.everybody)}{always}, at delta {crowd.delta:g}."
+        f"has at least, eps is {both_ends(crowd.everybody)}{always}, at delta {crowd.delta:g}.{kind}"
     )
+
+
+RELAY_KINDS = (
+    "For this, take a relay that holds: it releases the reports of a round once, together, so these are the crowd "
+    "even if the collector sees who visits, and people may send at any time, also from web pages. A relay that "
+    "passes reports on at once is enough for programs that keep running and send at a random moment, if the "
+    "collector does not see who is there."
+)
+"""Which of the two kinds of relay a campaign needs."""
 
 
 def details(plan: Plan) -> list[str]:
@@ -387,7 +397,8 @@ def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] =
 
 def _campaign_commands(plan: Plan, again: Sequence[str]) -> list[list[str]]:
     """The commands that make a campaign of the plan."""
-    gateway = ["--gateway", "gateway.json"] if plan.solved.relay else []
+    relay = ["--hold-at", "https://relay.example/gateways/study"]
+    gateway = ["--gateway", "gateway.json", *relay] if plan.solved.relay else []
     keys = ["untrackable", "gateway", "new", "gateway.keys", "--json", ">", "gateway.json"]
     return [
         ["untrackable", *map(shlex.quote, again), "--json", ">", "plan.json"],

@@ -1,16 +1,13 @@
 """Strings that were discovered, or decoded from data that RAPPOR collected: in words, as views and as charts."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from untrackable import strict_json
 from untrackable.discovery.discovery import Discovered, FoundString
-from untrackable.display.charts import (
-    Bar,
-    BarWords,
-    share_bars,
-)
-from untrackable.display.numbers import CANNOT_TELL, percent, string_notes
+from untrackable.display.charts import Bar, BarWords, share_bars
+from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, STRING_ORDER, percent
 from untrackable.display.view import (
     Chart,
     Column,
@@ -83,6 +80,12 @@ def notes(decoded: Decoded) -> Iterator[str]:
             f"Bits vary {decoded.dispersion:.3g} times as much as noise does (sampled). Either strings that were "
             "not found are common, or people reported more than once."
         )
+
+
+def string_notes(strings: Sequence[Candidate | FoundString]) -> list[str]:
+    """Why some shares of strings are not shown, and what is not certain about the order of their estimates."""
+    overlap = any(one.lower <= other.upper for one, other in pairwise(strings))
+    return [NOT_TOLD] * any(one.share is None for one in strings) + [STRING_ORDER] * overlap
 
 
 def columns(decoded: Decoded) -> list[str]:

@@ -52,6 +52,7 @@ from untrackable.display.view import (
     floats,
     make_charts,
     make_view,
+    rows_of,
     truths,
 )
 from untrackable.estimation.estimate import Estimate, Ranked, columns_by_round
@@ -314,22 +315,10 @@ def as_dict(answer: FileAnswer, trends: Trends) -> dict[str, Any]:
 
 
 def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
-    errors = trend.standard_errors
     return {
         "name": trend_name(trend),
         "independent": trend.independent,
-        "rounds": [
-            {
-                "round": number,
-                "reports": trend.reports[i],
-                "estimate": _none_if_nan(trend.estimates[i]),
-                "tells": not bool(np.isnan(trend.estimates[i])),
-                "standard_error": None if errors is None else float(errors[i]),
-                "lower": float(trend.lower[i]),
-                "upper": float(trend.upper[i]),
-            }
-            for i, number in enumerate(trend.rounds)
-        ],
+        "rounds": rows_of(_trend_data(trend)),
         "changes": [change._asdict() for change in trend.changes],
     }
 

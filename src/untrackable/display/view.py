@@ -121,8 +121,7 @@ class View:
         """The result as JSON."""
         if self.json is not None:
             return self.json()
-        columns = _values(self.data())
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return rows_of(self.data())
 
 
 @singledispatch
@@ -210,6 +209,12 @@ def write_columns(path: Path, columns: Columns, about: Mapping[str, Any] = _NOTH
 
 def _values(columns: Columns) -> dict[str, Any]:
     return {name: column.values if isinstance(column, Column) else column for name, column in columns.items()}
+
+
+def rows_of(columns: Columns) -> list[dict[str, Any]]:
+    """The rows of these columns, by the names of the columns."""
+    values = _values(columns)
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 def _cells(columns: Columns) -> dict[str, Any]:

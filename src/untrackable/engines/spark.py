@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ class SparkEngine:
             seen: frozenset[int] = frozenset()
             if not own_rounds(made):
                 seen = frozenset(int(row[0]) for row in frame.select(ROUND).distinct().collect())
-            task = _Task(made, meant, question, feeds_of(made, seen, chosen), together=together)
+            task = _Task(made, meant, question, together, feeds_of(made, seen, chosen))
             result = FileSums(made, meant, question, together, given.turns)
             count = _collect(result, frame, task)
             if count is None:
@@ -207,31 +208,26 @@ class _Reports:
             )
 
 
+@dataclass(frozen=True, slots=True)
 class _Task:
     """What every task does with the reports that it reads. It is sent to the executors."""
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        encoding: Encoding | None,
-        question: Question | None,
-        feeds: Feeds,
-        *,
-        together: bool,
-    ) -> None:
-        self._mechanism, self._encoding, self._question = mechanism, encoding, question
-        self._feeds, self._together = feeds, together
+    mechanism: Mechanism
+    encoding: Encoding | None
+    question: Question | None
+    together: bool
+    feeds: Feeds
 
     def sums(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The sums of these reports in pieces, or what is wrong with them."""
-        result = FileSums(self._mechanism, self._encoding, self._question, self._together)
+        result = FileSums(self.mechanism, self.encoding, self.question, self.together)
         first = next(batches, None)
         if first is None:
             return
         table = _BatchTable(first, batches)
         try:
-            file = ReportFile(table, self._mechanism, self._encoding, None)
-            read = add_file(result, file, self._feeds, lambda done: None)
+            file = ReportFile(table, self.mechanism, self.encoding, None)
+            read = add_file(result, file, self.feeds, lambda done: None)
         except (ReportFileError, ValueError) as error:
             yield _piece_row(0, PROBLEM, 0, b"", str(error).encode())
             return
@@ -240,7 +236,7 @@ class _Task:
             yield _piece_row(number, SEEN, 0, b"", b"")
         for number, sums in result.sums.items():
             for name, addend in sums.addends().items():
-                yield from pieces_of(0 if self._together else number, name, addend)
+                yield from pieces_of(0 if self.together else number, name, addend)
 
 
 class _BatchTable(StreamTable):
@@ -482,15 +478,16 @@ def audit_on_spark(
     return dataclasses.replace(audited, path=name, rows=count, sampled=everybody > people, columns=columns)
 
 
+@dataclass(frozen=True, slots=True)
 class _Smallest:
     """The pseudonyms of one task with the smallest keyed digests. It is sent to the executors."""
 
-    def __init__(self, people: int, seed: int) -> None:
-        self._people, self._seed = people, seed
+    people: int
+    seed: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        ranked = ((rank(as_bytes(who), self._seed), who) for b in batches for who in b.column(0).to_pylist())
-        smallest = heapq.nsmallest(self._people, ranked, key=lambda pair: pair[0])
+        ranked = ((rank(as_bytes(who), self.seed), who) for b in batches for who in b.column(0).to_pylist())
+        smallest = heapq.nsmallest(self.people, ranked, key=lambda pair: pair[0])
         if smallest:
             numbers = pa.array([number for number, _ in smallest], pa.decimal128(20, 0))
             yield pa.RecordBatch.from_arrays([pa.array([who for _, who in smallest]), numbers], ["who", _RANK])

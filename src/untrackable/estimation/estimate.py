@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, strict_json
-from untrackable.arrays import Bools, FloatArray
+from untrackable.arrays import Bools, FloatArray, Integers
 from untrackable.estimation.intervals import (
     UNKNOWN,
     Interval,
@@ -25,11 +25,12 @@ from untrackable.estimation.intervals import (
     Spreads,
     certain_order,
     clipped,
+    is_told,
     shares_told,
     shown_shares,
 )
 from untrackable.extras import extra
-from untrackable.notebook_view import NotebookView
+from untrackable.notebook_view import NotebookTable, NotebookView
 from untrackable.theory.accuracy import (
     Dependence,
     binomial_tail,
@@ -44,12 +45,6 @@ from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-from typing import TYPE_CHECKING
-
-from untrackable.arrays import Integers
-from untrackable.estimation.intervals import is_told
-from untrackable.notebook_view import NotebookTable
 
 _BY_VALUE = ("frequencies", "standard_error", "span", "chance", "deviation")
 """The fields that may be arrays with an entry for each value."""
@@ -82,7 +77,7 @@ class Ranked(NamedTuple):
 _WITHIN = (
     "; it covers every position of the numbers within their buckets, and the value is as if each were in the middle"
 )
-_QUANTILE = "upper: the interval holds for every population, except with probability beta"
+_CERTAINTY = "upper: the interval holds for every population, except with probability beta"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +94,7 @@ class Functional:
     standard_error: float
     beta: float
     tells: bool
-    certainty: str = "upper: the interval holds for every population, except with probability beta"
+    certainty: str = _CERTAINTY
 
 
 class NumberEdges(NamedTuple):
@@ -131,7 +126,7 @@ class Quantile:
     beta: float
     tells: bool
     gaps: bool
-    certainty: str = _QUANTILE
+    certainty: str = _CERTAINTY
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

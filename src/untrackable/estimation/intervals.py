@@ -36,11 +36,6 @@ def clipped(interval: Interval) -> Interval:
     return Interval(*(np.clip(end, 0, 1) for end in interval))
 
 
-def interval_around(frequencies: FloatArray, radius: FloatArray | float) -> Interval:
-    """The interval of each frequency within [0, 1]."""
-    return clipped(Interval(frequencies - radius, frequencies + radius))
-
-
 def is_told(width: float, possible: float) -> bool:
     """Whether an interval of this width leaves out at least a tenth of what is possible, or nothing is unknown.
 

@@ -1,4 +1,4 @@
-"""Estimates of several rounds: each alone, pooled, as a series with a trend, and where a number changed.
+"""Estimates of several rounds: each alone, pooled, and where a number changed.
 
 If a client's reports are independent from round to round and equally noisy, the counts of all rounds add up, and
 are one count. Otherwise the error of a weighted mean of estimates is a sum over rounds. If reports are independent,
@@ -31,29 +31,9 @@ from untrackable import checks
 from untrackable.arrays import FloatArray, Integers
 from untrackable.estimation.aggregators import Aggregator, Scope
 from untrackable.estimation.estimate import Estimate, first_reached, possible_places, with_sampling
-from untrackable.estimation.intervals import Interval, PooledSpreads, Spread, clipped, interval_around
+from untrackable.estimation.intervals import Interval, PooledSpreads, Spread
 from untrackable.theory.accuracy import mean_radius
 from untrackable.theory.turns import Turns
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
-    """One value's frequency over the rounds, and its trend.
-
-    `lower` and `upper` hold for each round alone, `trend_lower` and `trend_upper` for the trend at all rounds at
-    once, each except with probability `beta` (upper). The trend is a line through the rounds of a window. So the
-    band is about the truth smoothed in the same way, which is the truth itself where that is straight within the
-    window.
-    """
-
-    rounds: tuple[int, ...]
-    beta: float
-    frequencies: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    trend: FloatArray
-    trend_lower: FloatArray
-    trend_upper: FloatArray
 
 
 class _Reporting(Protocol):
@@ -146,31 +126,6 @@ class Rounds:
         last = checks.integer("last", last, low=1, high=len(self.numbers))
         return self.pooled(self.numbers[-last:], beta=beta)
 
-    def series(self, place: int, *, window: int = 7, beta: float = 0.05) -> Series:
-        """The value at this index, round by round, with lines through `window` rounds as its trend.
-
-        The line at a round is fitted to the rounds around it, as many before as after if there are enough, by least
-        squares with the weights of pooling.
-        """
-        beta = checks.open_probability("beta", beta)
-        estimates = list(self._estimates.values())
-        place = checks.integer("place", place, low=0, high=estimates[0].frequencies.size - 1)
-        window = checks.integer("window", window, low=1)
-        numbers = np.array(self.numbers, dtype=np.float64)
-        frequencies = np.array([e.frequencies[place] for e in estimates])
-        deviations = np.array([deviation_of(e)[place] for e in estimates])
-        precision = np.array([p[place] for p in _precisions(estimates)])
-        trend, deviation = np.empty(numbers.size), np.empty(numbers.size)
-        for i in range(numbers.size):
-            near = _around(i, window, numbers.size)
-            weights = _line_weights(numbers[near] - numbers[i], precision[near])
-            trend[i] = weights @ frequencies[near]
-            apart = self.independent(self.numbers[near])
-            deviation[i] = _added((weights * deviations[near])[:, None], apart)[0]
-        alone = clipped(Interval(*np.array([replace(e, beta=beta).ends([place]) for e in estimates])[..., 0].T))
-        band = interval_around(trend, deviation * mean_radius(1, beta, statistics=numbers.size))
-        return Series(self.numbers, beta, frequencies, *alone, trend, *band)
-
 
 def independent_rounds(mechanism: _Reporting, rounds: Iterable[int]) -> bool:
     """Whether a client's reports of these rounds are independent given its values."""
@@ -235,22 +190,6 @@ def _added(weighted: FloatArray, independent: bool) -> FloatArray:
     """The deviation of a sum over rounds (the first axis)."""
     total: FloatArray = np.sqrt((weighted**2).sum(axis=0)) if independent else np.abs(weighted).sum(axis=0)
     return total
-
-
-def _around(i: int, window: int, count: int) -> slice:
-    """The window around an index, moved inside at the ends."""
-    start = max(0, min(i - window // 2, count - window))
-    return slice(start, start + window)
-
-
-def _line_weights(distance: FloatArray, precision: FloatArray) -> FloatArray:
-    """Weights w of a weighted least-squares line at distance 0: Σ w = 1 and Σ w·distance = 0."""
-    share: FloatArray = precision / precision.sum()
-    mean = float(share @ distance)
-    spread = float(share @ (distance - mean) ** 2)
-    if distance.size > 1:
-        share *= 1 - mean * (distance - mean) / spread
-    return share
 
 
 # --- the number of people who were active in a round, from those who had their turn in it -----------------
@@ -457,17 +396,16 @@ class RoundNumbers:
         A round weighs one over its squared deviation, which does not depend on the answers.
         """
         precision = 1 / self.errors.squares
-        means, squares, variances, pulls = [], [], [], []
+        given = (self.estimates, self.errors.squares, self.errors.variances, self.errors.pulls)
+        parts = []
         for length in _window_lengths(len(self.rounds)):
             weights = sliding_window_view(precision, length)
             weights = weights / weights.sum(axis=1, keepdims=True)
-            means.append((weights * sliding_window_view(self.estimates, length)).sum(axis=1))
-            squares.append((weights**2 * sliding_window_view(self.errors.squares, length)).sum(axis=1))
-            variances.append((weights**2 * sliding_window_view(self.errors.variances, length)).sum(axis=1))
-            pulls.append((weights * sliding_window_view(self.errors.pulls, length)).max(axis=1))
-        return np.concatenate(means), Errors(
-            np.concatenate(squares), np.concatenate(variances), np.concatenate(pulls)
-        )
+            mean, square, variance, pull = (sliding_window_view(each, length) for each in given)
+            sums = ((weights * mean).sum(axis=1), *((weights**2 * each).sum(axis=1) for each in (square, variance)))
+            parts.append((*sums, (weights * pull).max(axis=1)))
+        means, squares, variances, pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return means, Errors(squares, variances, pulls)
 
     def _window_differences(self, beta: float, together: int) -> _Comparisons:
         before, after = adjacent_windows(len(self.rounds))

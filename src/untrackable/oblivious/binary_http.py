@@ -34,17 +34,9 @@ class BinaryRequest:
 
     def to_bytes(self) -> bytes:
         """The request as bytes, without padding. `SealingError` if it is not a valid request."""
-        written = b"".join(
-            [
-                write_number(_REQUEST),
-                *map(_with_length, (self.method, self.scheme, self.authority, self.path)),
-                _with_length(_write_fields(self.fields)),
-                _with_length(self.content),
-                _with_length(b""),
-            ]
-        )
         _check_request(self)
-        return written
+        control = b"".join(map(_with_length, (self.method, self.scheme, self.authority, self.path)))
+        return _written(_REQUEST, control, self.fields, self.content)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "BinaryRequest":
@@ -82,15 +74,7 @@ class BinaryResponse:
         """The response as bytes, without padding. `SealingError` if it is not a valid response."""
         if not 200 <= self.status <= 599:
             raise SealingError("binary HTTP: a final status must be between 200 and 599")
-        return b"".join(
-            [
-                write_number(_RESPONSE),
-                write_number(self.status),
-                _with_length(_write_fields(self.fields)),
-                _with_length(self.content),
-                _with_length(b""),
-            ]
-        )
+        return _written(_RESPONSE, write_number(self.status), self.fields, self.content)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "BinaryResponse":
@@ -160,12 +144,13 @@ def _with_length(text: bytes) -> bytes:
     return write_number(len(text)) + text
 
 
-def _write_fields(fields: Fields) -> bytes:
+def _written(framing: int, control: bytes, fields: Fields, content: bytes) -> bytes:
     for field in fields:
         _check_field(*field)
     if len(fields) > _LARGEST_FIELDS:
         raise SealingError(f"binary HTTP: a message has at most {_LARGEST_FIELDS} fields")
-    return b"".join([_with_length(text) for field in fields for text in field])
+    section = b"".join([_with_length(text) for field in fields for text in field])
+    return write_number(framing) + control + b"".join(map(_with_length, (section, content, b"")))
 
 
 def _read_fields(section: bytes) -> Fields:

@@ -146,18 +146,14 @@ def locked(path: Path) -> Iterator[None]:
 
 def write_keys(path: Path, keys: GatewayKeys) -> None:
     """Replace the file. At every moment, either the old one or the new one is there, whole, for its owner alone."""
-    try:
-        replace_private(path, strict_json.write(_to_json(keys), indent=1).encode())
-    except OSError as error:
-        raise GatewayKeysError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _to_json(keys: GatewayKeys) -> dict[str, Any]:
     stored = [
         {"list": key.list, **key.to_json(), "secret": None if key.secret is None else key.secret.hex()}
         for key in keys.keys
     ]
-    return {"version": _VERSION, "keys": stored}
+    try:
+        replace_private(path, strict_json.write({"version": _VERSION, "keys": stored}, indent=1).encode())
+    except OSError as error:
+        raise GatewayKeysError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _from_json(given: Any) -> GatewayKeys:

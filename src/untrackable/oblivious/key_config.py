@@ -73,17 +73,3 @@ def configs_to_bytes(configs: Iterable[KeyConfig]) -> bytes:
     """A list of key configurations, each with its length before it, as `application/ohttp-keys` has it."""
     written = [config.to_bytes() for config in configs]
     return b"".join(len(each).to_bytes(2, "big") + each for each in written)
-
-
-def configs_from_bytes(data: bytes) -> tuple[KeyConfig, ...]:
-    """Read such a list. Configurations that are not supported are left out; a list that is cut off is an error."""
-    configs: list[KeyConfig] = []
-    at = 0
-    while at < len(data):
-        end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-        if end > len(data) or end < at + 5:
-            raise SealingError("a list of key configurations is cut off")
-        if int.from_bytes(data[at + 3 : at + 5], "big") == X25519:
-            configs.append(KeyConfig.from_bytes(data[at + 2 : end]))
-        at = end
-    return tuple(configs)

@@ -10,14 +10,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hmac import digest
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKeyInterface
-from pyhpke.aead import AEAD, AEADParams
-from pyhpke.consts import Mode
-from pyhpke.kdf import KDF
-from pyhpke.kem import KEM
-from pyhpke.keys.x25519_key import X25519Key
-
 from untrackable.errors import GatewayKeyUnknown, SealingError
 from untrackable.extras import extra
 from untrackable.oblivious.key_config import AES_128_GCM, PUBLIC_KEY_BYTES, SUPPORTED, X25519, KeyConfig, Suite

@@ -350,8 +350,7 @@ def inner_product_rows() -> Iterator[PaperStatement]:
         ),
     ):
         yield _radius("RNIP", f"error for n = 10⁹, β = 0.05, ε′ = {printed:.5f}: {name}", radius, sharp)
-    yield _selection()
-    yield _selected()
+    yield from _selection()
     yield _xor()
     yield _zero_value()
     sums = np.array(
@@ -360,12 +359,13 @@ def inner_product_rows() -> Iterator[PaperStatement]:
     yield _equal("RNIP", "the estimates sum to", 1.0, float(walsh_hadamard(sums).sum() * 3.7 + 8 / 8))
 
 
-def _selection() -> PaperStatement:
+def _selection() -> Iterator[PaperStatement]:
+    """The parameter selection, as printed and with the sharp radius: its first step, and all of it."""
     bits, radius, people, beta = 16, 0.05, 10**10, 0.05
     needed = accuracy.inner_product_eps_printed(bits, radius, people, beta)
     corollary = accuracy.inner_product_radius_printed_simple(bits, needed, people, beta)
     sharp = accuracy.inner_product_radius(bits, needed, people, beta)
-    return _statement(
+    yield _statement(
         "RNIP",
         f"ε′ = {needed:.5f}, selected for α = {radius:g} (d = 16, n = 10¹⁰), reaches by the corollary",
         f"α = {radius:g}",
@@ -374,20 +374,16 @@ def _selection() -> PaperStatement:
         kind="upper",
         erratum="E8",
     )
-
-
-def _selected() -> PaperStatement:
-    """The complete parameter selection, as printed and with the sharp radius."""
-    printed, sharp = (
-        accuracy.inner_product_selection(16, 1.0, 1e-6, 0.05, 10**10, 0.05, 10, printed=form)
+    chosen, best = (
+        accuracy.inner_product_selection(bits, 1.0, 1e-6, radius, people, beta, 10, printed=form)
         for form in (True, False)
     )
-    return _statement(
+    yield _statement(
         "RNIP",
         "the same carried on to everlasting (1, 1e-6): ε′, L and δ = k²/L for 10 reports",
-        f"{printed.eps_report:.5f}, {printed.slots}, {printed.delta:.3f}",
-        f"{sharp.eps_report:.5f}, {sharp.slots}, {sharp.delta:.3f}",
-        printed.slots == sharp.slots,
+        f"{chosen.eps_report:.5f}, {chosen.slots}, {chosen.delta:.3f}",
+        f"{best.eps_report:.5f}, {best.slots}, {best.delta:.3f}",
+        chosen.slots == best.slots,
         kind="upper",
         erratum="E8",
     )

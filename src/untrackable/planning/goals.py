@@ -246,6 +246,6 @@ def counted(number: float) -> str:
     return f"{math.ceil(number):,}"
 
 
-def shown_up(number: float, digits: int = 3) -> float:
+def shown_up(number: float) -> float:
     """A number rounded up for people. One with few digits stays what it is but for floating point."""
-    return rounded_up(number, digits, forgiven=1e-12)
+    return rounded_up(number, 3, forgiven=1e-12)

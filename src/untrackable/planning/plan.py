@@ -173,8 +173,11 @@ class Plan(NotebookTable):
 
     @property
     def gap_upper(self) -> float:
-        """How far two shares must be apart so that a figure surely has them in the right order (upper)."""
-        return gap(self.solved, self.figure)
+        """How far two shares must be apart so that a figure surely has them in the right order (upper).
+
+        Both intervals hold at once. The two shares of a yes/no question have one error and are apart by twice it.
+        """
+        return 2 * self.figure.radius_upper
 
     @property
     def ranks(self) -> bool:
@@ -248,14 +251,6 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
     )
 
 
-def gap(goals: Goals, promise: Promise) -> float:
-    """How far two shares must be apart so that they are surely in the right order (upper).
-
-    Both intervals hold at once. The two shares of a yes/no question have one error, and are apart by twice that.
-    """
-    return 2 * promise.radius_upper
-
-
 def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
     """The privacy in the crowd; None if rounds may have fewer than two reports.
 
@@ -272,12 +267,11 @@ def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
         delta /= math.fsum(math.exp(i * goals.eps_report) for i in range(times))
 
     def hidden(people: int) -> Bracket:
-        alike = mechanism.crowd(people=people, reports=1).gamma(delta)
         alone = goals.turns.eps_upper(mechanism.loss_of_one_report or 0.0)
-        lower = (
-            alike.lower if times == 1 else mechanism.crowd(people=people, reports=1).gamma(goals.crowd_delta).lower
-        )
-        return Bracket(min(lower, alone), min(times * alike.upper, alone))
+        pair = mechanism.crowd(people=people, reports=1)
+        alike = pair.gamma(delta)
+        one = alike if times == 1 else pair.gamma(goals.crowd_delta)
+        return Bracket(min(one.lower, alone), min(times * alike.upper, alone))
 
     # After a wipe, the second draw counts only for the rounds to come: it is not uniform over all of them.
     throughout = None if goals.wipes else hidden(everybody)

@@ -9,6 +9,7 @@ need of its mechanism is loaded where it is asked for.
 
 A campaign that relies on a crowd declares its guarantee in the crowd, and lists the keys of the collector's
 gateway. So the id pins the keys too: everybody has the same ones, and none is fetched, which could mark a person.
+It may also name a relay that holds the reports of each round until they are released together.
 """
 
 import hashlib
@@ -50,6 +51,8 @@ _LARGEST_CROWD = 10**9
 """The largest crowd: that of `theory.crowd`, which a client does not load."""
 _MOST_SUITES = 8
 """The largest number of suites of a gateway key."""
+LONGEST_DELAY = 30 * 86400
+"""The longest time from the end of a round to its release, in seconds."""
 _MOST_WIPES = 100
 """The largest number of wipes that a campaign allows."""
 _LONGEST_FRACTION = 40
@@ -124,12 +127,47 @@ class GatewayKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
-    """The keys of the collector's gateway. Each serves from its first round until the next one's."""
+class HoldingRelay:
+    """The relay that holds the reports of each round, and releases them once and together.
 
-    keys: tuple[GatewayKey, ...]
+    The release is `delay` seconds after the end of the round. The crowd that is accounted for is one release.
+    """
+
+    address: str
+    delay: int
 
     def __post_init__(self) -> None:
+        from untrackable.web_address import WebAddress
+
+        if not isinstance(self.address, str):
+            raise TypeError(f"the relay's address must be a text, not {type(self.address).__name__}")
+        WebAddress.parse("the relay's address", self.address)
+        checks.settle(self, delay=checks.integer("delay", self.delay, low=0, high=LONGEST_DELAY))
+
+    def to_json(self) -> dict[str, Any]:
+        """The relay as JSON."""
+        return {"address": self.address, "delay": self.delay}
+
+    @staticmethod
+    def from_json(given: object) -> "HoldingRelay":
+        """The relay of this JSON."""
+        return HoldingRelay(**fields_of("the relay", given, HoldingRelay.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The way of reports to the collector: the keys of its gateway, and perhaps a relay that holds reports.
+
+    Each key serves from its first round until the next one's. Without `relay`, reports are passed on at once, by
+    any relay that the person trusts.
+    """
+
+    keys: tuple[GatewayKey, ...]
+    relay: HoldingRelay | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.relay, HoldingRelay | None):
+            raise TypeError(f"relay must be of type HoldingRelay, not {type(self.relay).__name__}")
         checks.settle(self, keys=tuple(self.keys))
         if not self.keys or self.keys[0].first_round != 1:
             raise ValueError("the first gateway key must serve from round 1")
@@ -144,16 +182,18 @@ class Gateway:
         return self.keys[serving - 1 :]
 
     def to_json(self) -> dict[str, Any]:
-        """The keys as JSON."""
-        return {"keys": [key.to_json() for key in self.keys]}
+        """The keys and the relay as JSON."""
+        relay = {} if self.relay is None else {"relay": self.relay.to_json()}
+        return {"keys": [key.to_json() for key in self.keys], **relay}
 
     @staticmethod
     def from_json(given: object) -> "Gateway":
-        """The keys of this JSON."""
-        keys = fields_of("the gateway", given, Gateway.__slots__)["keys"]
-        if not isinstance(keys, list):
+        """The gateway of this JSON. It has `relay` just if the relay holds reports."""
+        fields = fields_of("the gateway", given, ["keys"], "relay")
+        if not isinstance(fields["keys"], list):
             raise CampaignError("the keys of a gateway must be a list")
-        return Gateway(tuple(GatewayKey.from_json(key) for key in keys))
+        relay = HoldingRelay.from_json(fields["relay"]) if "relay" in fields else None
+        return Gateway(tuple(GatewayKey.from_json(key) for key in fields["keys"]), relay)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,6 +328,11 @@ class Campaign:
         return 0 if self.guarantee.crowd is None else self.guarantee.crowd.reports
 
     @property
+    def relay(self) -> HoldingRelay | None:
+        """The relay that holds the reports of each round; None if there is none."""
+        return None if self.gateway is None else self.gateway.relay
+
+    @property
     def ends(self) -> int | None:
         """The end of the last round, in seconds since 1970; None if there is no last one."""
         return None if self.rounds is None else self.begins(self.rounds + 1)
@@ -305,6 +350,10 @@ class Campaign:
     def begins(self, round: int) -> int:
         """The start of a round, in seconds since 1970. A round ends when the next one would begin."""
         return self.first_round + (checks.integer("round", round, low=1) - 1) * self.round_seconds
+
+    def leaves(self, round: int) -> int:
+        """When the last reports of a round leave for the collector: at its end, or at its release by the relay."""
+        return self.begins(round + 1) + (0 if self.relay is None else self.relay.delay)
 
     def last_begun(self, now: float) -> int:
         """The last round that has begun at a time, if there were no end; 0 if none has."""

@@ -42,28 +42,12 @@ class _Denoised:
     counts: FloatArray
     variances: FloatArray
 
-    @property
-    def standard_errors(self) -> FloatArray:
-        """Square roots of the variances. A negative variance counts as zero."""
-        return np.sqrt(np.maximum(0.0, self.variances))
-
 
 def denoise(params: Rappor, counts: Counts) -> _Denoised:
     """Remove the noise: (count - p01·N)/(p11 - p01), with p11 = q(1 - f/2) + p·f/2 and p01 = p(1 - f/2) + q·f/2.
 
     If t of N people have the bit set, the count has variance t·p11(1 - p11) + (N - t)·p01(1 - p01).
     """
-    _check(params, counts)
-    one, zero = params.bit_rates
-    gap = one - zero
-    people = counts.reports[:, None].astype(np.float64)
-    held = (counts.bits - zero * people) / gap
-    variances = (held * one * (1 - one) + (people - held) * zero * (1 - zero)) / gap**2
-    return _Denoised(held, variances)
-
-
-def _check(params: Rappor, counts: Counts) -> None:
-    """Refuse counts that do not fit the parameters, and parameters whose reports reveal nothing."""
     shape = params.cohorts, params.bloom_bits
     if counts.bits.shape != shape:
         raise DecodeError(
@@ -75,6 +59,11 @@ def _check(params: Rappor, counts: Counts) -> None:
         raise DecodeError(
             "f must be below 1: with f = 1, reports do not depend on the value, so there is nothing to decode"
         )
+    gap = one - zero
+    people = counts.reports[:, None].astype(np.float64)
+    held = (counts.bits - zero * people) / gap
+    variances = (held * one * (1 - one) + (people - held) * zero * (1 - zero)) / gap**2
+    return _Denoised(held, variances)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,13 +1,12 @@
-"""The relay as a Starlette application. It keeps nothing, and passes on nothing about senders.
+"""The relay as a Starlette application. It passes on nothing about senders, and keeps nothing about them.
+
+**Two ways.** A report for a release is held on disk until then (`relay/holding.py`). Any other is passed on at
+once, and its sender gets the gateway's sealed answer.
 
 **Counts.** The relay limits what one address may send in a table of fixed size. A place in it is a hash of the
 address with a random key, which is forgotten after a minute together with all counts. So the table tells nothing
 about earlier minutes, and without the key nothing about addresses. Addresses that share a place share its limit.
 That is rare among 65,536 places.
-
-**Waiting.** The relay holds requests until several wait, forwards all of them in random order, and returns their
-answers together. So neither the gateway nor anybody who watches both sides can match what comes out to what went
-in, or the answers to the requests, by their order or by the time that one of them took.
 
 **Keys.** The key configurations of a gateway are handed on as the same bytes to everybody.
 """
@@ -18,17 +17,15 @@ import asyncio
 import functools
 import ipaddress
 import logging
-import random
 import re
 import secrets
 import socket
 import time
 from array import array
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import ClassVar, Generic, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -40,8 +37,11 @@ from starlette.types import ASGIApp, Scope
 
 from untrackable import checks
 from untrackable.relay.gateway import GatewayAddress, GatewayAnswer, GatewayConnections, NotRelayed, RelayProblem
+from untrackable.relay.held_reports import HeldReports, Release
+from untrackable.relay.holding import Holding, HoldingSettings
 from untrackable.serving import server
-from untrackable.serving.connections import BoundedProtocol, ConnectionProblems
+from untrackable.serving.clock_jumps import ClockJumpDetector
+from untrackable.serving.connections import BoundedProtocol
 from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
 from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
 
@@ -60,16 +60,14 @@ class RelaySettings:
     """Gateways, limits and delays. Times are in seconds, and sizes are in bytes."""
 
     gateways: tuple[GatewayAddress, ...]
-    hold_until: int = 1
-    """Requests wait until this number of different addresses have one waiting for the same gateway."""
-    hold_at_most: float = 10.0
-    """The longest time for which a request waits for others."""
+    holding: HoldingSettings = field(default_factory=HoldingSettings)
+    """The bounds of releases, if this relay holds reports."""
     per_minute: int = 60
     """The largest number of requests from one address in a minute."""
     sender_header: str | None = None
     """The header in which a proxy in front of the relay gives the sender's address. None if there is no proxy."""
     waiting: int = 2000
-    """The largest number of requests that wait for others or for a gateway."""
+    """The largest number of requests that wait for the disk or for a gateway."""
     gateway_connections: int = 16
     """The largest number of connections to one gateway."""
     gateway_seconds: float = 30.0
@@ -84,9 +82,9 @@ class RelaySettings:
     """The Retry-After delay for senders that are asked to retry later."""
 
     def __post_init__(self) -> None:
-        for name in ("hold_until", "per_minute", "waiting", "gateway_connections", "connections", "largest_head"):
+        for name in ("per_minute", "waiting", "gateway_connections", "connections", "largest_head"):
             checks.settle(self, **{name: checks.integer(name, getattr(self, name), low=1)})
-        for name in ("hold_at_most", "gateway_seconds", "request_seconds"):
+        for name in ("gateway_seconds", "request_seconds"):
             checks.settle(self, **{name: checks.positive(name, getattr(self, name))})
         checks.settle(self, retry_after=checks.integer("retry_after", self.retry_after, low=1))
         if self.sender_header is not None and not _HEADER.fullmatch(self.sender_header):
@@ -96,13 +94,10 @@ class RelaySettings:
         names = [gateway.name for gateway in self.gateways]
         if len(set(names)) < len(names):
             raise ValueError("gateways must have different names")
-        if self.hold_until > self.waiting:
-            raise ValueError(f"hold_until must be at most waiting, which is {self.waiting}, got {self.hold_until}")
-        held = self.hold_at_most if self.hold_until > 1 else 0.0
-        if held + self.gateway_seconds > _CLIENT_SECONDS:
+        if self.gateway_seconds > _CLIENT_SECONDS:
             raise ValueError(
-                f"hold_at_most and gateway_seconds must be at most {_CLIENT_SECONDS:g} seconds together, because "
-                f"clients wait for a minute; got {held + self.gateway_seconds:g}"
+                f"gateway_seconds must be at most {_CLIENT_SECONDS:g}, because clients wait for a minute; got "
+                f"{self.gateway_seconds:g}"
             )
 
     @property
@@ -111,28 +106,27 @@ class RelaySettings:
         return SEALED_LENGTH
 
 
-def serve_relay(bound: socket.socket, settings: RelaySettings) -> None:
-    """Relay until the process is told to end."""
+def serve_relay(bound: socket.socket, settings: RelaySettings, held: HeldReports | None = None) -> None:
+    """Relay until the process is told to end. `held` are the reports of a relay that holds."""
     settings = replace(settings, connections=server.affordable_connections(settings.connections))
     RelayProtocol.settings = settings
-    server.run(functools.partial(create_relay, settings), bound, http=RelayProtocol)
+    server.run(functools.partial(create_relay, settings, held), bound, http=RelayProtocol)
 
 
 class RelayProtocol(BoundedProtocol):
     """An HTTP connection of a relay."""
 
-    problems: ClassVar[ConnectionProblems] = ConnectionProblems(
-        busy=RelayProblem.BUSY,
-        head_too_large=RelayProblem.HEAD_TOO_LARGE,
-        malformed_request=RelayProblem.MALFORMED_REQUEST,
-        too_large=RelayProblem.TOO_LARGE,
-        too_slow=RelayProblem.TOO_SLOW,
-    )
+    problems = RelayProblem
 
 
-def create_relay(settings: RelaySettings) -> Starlette:
-    """Make the application of a relay."""
-    relay = _Relay(settings)
+def create_relay(
+    settings: RelaySettings, held: HeldReports | None = None, clock: Callable[[], float] | None = None
+) -> Starlette:
+    """Make the application of a relay. It holds reports if `held` has those that it holds already.
+
+    Without a `clock` it is the machine's, which is doubted for a while after it has jumped.
+    """
+    relay = _Relay(settings, held, clock)
     one = "/gateways/{gateway}"
 
     def refusal(error: Exception, scope: Scope | None = None) -> Response:
@@ -150,6 +144,8 @@ def create_relay(settings: RelaySettings) -> Starlette:
         routes=[
             Route(one, relay.relay, methods=["POST"]),
             Route(f"{one}/keys", relay.keys, methods=["GET"]),
+            Route(f"{one}/releases/{{time:int}}", relay.hold, methods=["POST"]),
+            Route(f"{one}/releases/{{time:int}}", relay.released, methods=["GET"]),
             Route("/healthz", relay.health, methods=["GET"]),
         ],
         lifespan=relay.running,
@@ -166,7 +162,7 @@ class _Guard(ErrorGuard):
     disconnected = ClientDisconnect
 
 
-_SHARED = re.compile("/gateways/[^/]+")
+_SHARED = re.compile("/gateways/[^/]+(/releases/[0-9]+)?")
 """The addresses for pages: those that take sealed reports."""
 
 
@@ -186,36 +182,54 @@ _NO_STORE = {"cache-control": "no-store"}
 class _Relay:
     """The endpoints."""
 
-    def __init__(self, settings: RelaySettings) -> None:
+    def __init__(
+        self, settings: RelaySettings, held: HeldReports | None, clock: Callable[[], float] | None
+    ) -> None:
         self._settings = settings
         self._counts = SenderCounts(settings.per_minute)
         self._waiting = 0
+        self._held, self._clock = held, clock or time.time
+        self._trusted = clock or ClockJumpDetector(time.time, log=_log, work="The next release").trusted_time
         self.gateways: dict[str, _Gateway] = {}
+        self.holding: Holding | None = None
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """Forward within the block."""
         self.gateways = {address.name: _Gateway(address, self._settings) for address in self._settings.gateways}
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                if self._held is not None:
+                    self.holding = Holding(
+                        self._settings.holding, self._held, self.gateways, self._pass_on, self._clock, self._trusted
+                    )
+                    await stack.enter_async_context(self.holding.running())
+                yield
         finally:
             for gateway in self.gateways.values():
-                gateway.connections.close()
+                gateway.close()
+
+    async def _pass_on(self, release: Release, body: bytes) -> bool:
+        return await self.gateways[release.gateway].takes(body)
 
     async def relay(self, request: Request) -> Response:
         """Pass a sealed report on, and its answer back. Nothing but bodies and media types is passed."""
-        gateway, address = self._gateway(request), self._address(request)
-        if not self._counts.allows(address):
-            raise NotRelayed(RelayProblem.TOO_MANY, f"send at most {self._settings.per_minute} requests a minute")
-        body = await _sealed_body(request)
-        if self._waiting >= self._settings.waiting:
-            raise NotRelayed(RelayProblem.BUSY, "too many requests wait to be passed on")
-        self._waiting += 1
-        try:
-            answer = await gateway.room.pass_on(address, body)
-        finally:
-            self._waiting -= 1
+        gateway = self._gateway(request)
+        async with self._admitted(request) as body:
+            answer = await gateway.forward(body)
         return Response(answer.content, answer.status, _NO_STORE, answer.media_type.decode("latin-1"))
+
+    async def hold(self, request: Request) -> Response:
+        """Hold a sealed report for a release. Everybody gets the same answer, once the report is on disk."""
+        holding, release = self._release(request)
+        async with self._admitted(request) as body:
+            await holding.hold(release, body)
+        return Response(None, 202, _NO_STORE)
+
+    async def released(self, request: Request) -> Response:
+        """How many reports a release had that has begun, so that everybody can compare."""
+        holding, release = self._release(request)
+        return JSONResponse(holding.released(release)._asdict(), headers=_NO_STORE)
 
     async def keys(self, request: Request) -> Response:
         """The gateway's key configurations, the same for everybody."""
@@ -224,6 +238,26 @@ class _Relay:
     async def health(self, request: Request) -> Response:
         """Answer "ok" if the process works."""
         return JSONResponse({"status": "ok"}, headers=_NO_STORE)
+
+    @asynccontextmanager
+    async def _admitted(self, request: Request) -> AsyncIterator[bytes]:
+        """The body of a request, if its sender may send it and not too many requests wait."""
+        if not self._counts.allows(self._address(request)):
+            raise NotRelayed(RelayProblem.TOO_MANY, f"send at most {self._settings.per_minute} requests a minute")
+        body = await _sealed_body(request)
+        if self._waiting >= self._settings.waiting:
+            raise NotRelayed(RelayProblem.BUSY, "too many requests wait")
+        self._waiting += 1
+        try:
+            yield body
+        finally:
+            self._waiting -= 1
+
+    def _release(self, request: Request) -> tuple[Holding, Release]:
+        self._gateway(request)
+        if self.holding is None:
+            raise NotRelayed(RelayProblem.NOT_FOUND, "this relay holds no reports")
+        return self.holding, Release(request.path_params["gateway"], request.path_params["time"])
 
     def _gateway(self, request: Request) -> _Gateway:
         gateway = self.gateways.get(request.path_params["gateway"])
@@ -264,24 +298,43 @@ def _other_length() -> NotRelayed:
 
 
 class _Gateway:
-    """One gateway: the connections to it, the requests that wait for it, and its keys."""
+    """One gateway: the connections to it, and its keys. Releases have connections of their own."""
 
     def __init__(self, address: GatewayAddress, settings: RelaySettings) -> None:
-        self.connections = GatewayConnections(
-            address, most=settings.gateway_connections, seconds=settings.gateway_seconds
+        self._connections, self._releasing = (
+            GatewayConnections(address, most=settings.gateway_connections, seconds=settings.gateway_seconds)
+            for _ in range(2)
         )
-        self.keys = PublishedKeys(self.connections)
-        self.room: WaitingRoom[GatewayAnswer] = WaitingRoom(
-            self._forward, hold_until=settings.hold_until, hold_at_most=settings.hold_at_most
-        )
+        self.keys = PublishedKeys(self._connections)
 
-    async def _forward(self, body: bytes) -> GatewayAnswer:
-        answer = await self.connections.post(body, REQUEST, _LARGEST_ANSWER)
-        sealed = answer.status == 200 and answer.media_type == ANSWER.encode()
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._connections.close()
+        self._releasing.close()
+
+    async def forward(self, body: bytes) -> GatewayAnswer:
+        """The gateway's answer to a sealed report: sealed, or a problem."""
+        answer = await self._connections.post(body, REQUEST, _LARGEST_ANSWER)
         problem = 400 <= answer.status <= 599 and answer.media_type == PROBLEM.encode()
-        if not sealed and not problem:
+        if not _is_sealed(answer) and not problem:
             raise NotRelayed(RelayProblem.GATEWAY_ANSWER, "the gateway's answer is neither sealed nor a problem")
         return answer
+
+    async def takes(self, body: bytes) -> bool:
+        """Pass a held report on. True if the gateway answers that it has read it, or that it can never open it.
+
+        What became of the report is in the sealed answer, for its sender alone. A gateway that could not store it
+        answers in the clear, with another status.
+        """
+        try:
+            answer = await self._releasing.post(body, REQUEST, _LARGEST_ANSWER)
+        except NotRelayed:
+            return False
+        return _is_sealed(answer) or (answer.status == 400 and answer.media_type == PROBLEM.encode())
+
+
+def _is_sealed(answer: GatewayAnswer) -> bool:
+    return answer.status == 200 and answer.media_type == ANSWER.encode()
 
 
 KEYS_MEDIA_TYPE = "application/ohttp-keys"
@@ -361,75 +414,3 @@ def sender(address: str) -> bytes:
             return parsed.ipv4_mapped.packed
         return parsed.packed[: _NETWORK_BITS // 8]
     return parsed.packed
-
-
-Answer = TypeVar("Answer")
-
-
-@dataclass(slots=True, eq=False)
-class _Batch(Generic[Answer]):
-    """The requests that wait. Their senders are hashed with a key that is forgotten with the batch."""
-
-    waiting: list[tuple[bytes, asyncio.Future[Answer]]] = field(default_factory=list)
-    senders: set[bytes] = field(default_factory=set)
-    timer: asyncio.TimerHandle | None = None
-    _key: bytes = field(default_factory=lambda: secrets.token_bytes(_KEY_BYTES))
-
-    def add(self, address: str, body: bytes) -> asyncio.Future[Answer]:
-        """Add a request. The result is its answer."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.waiting.append((body, answer))
-        self.senders.add(blake2b(sender(address), digest_size=16, key=self._key).digest())
-        return answer
-
-
-class WaitingRoom(Generic[Answer]):
-    """The requests for one gateway that wait for others.
-
-    They are forwarded once enough different addresses have one waiting, or the first has waited long enough. Many
-    requests from one address do not count as many: otherwise that address could be alone with somebody else's.
-    """
-
-    def __init__(
-        self, forward: Callable[[bytes], Awaitable[Answer]], *, hold_until: int, hold_at_most: float
-    ) -> None:
-        self._forward, self._until, self._at_most = forward, hold_until, hold_at_most
-        self._batch: _Batch[Answer] = _Batch()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def pass_on(self, address: str, body: bytes) -> Answer:
-        """Forward a request from an address when its time has come, and return the answer."""
-        batch = self._batch
-        answer = batch.add(address, body)
-        if len(batch.senders) >= self._until:
-            self._let_go(batch)
-        elif batch.timer is None:
-            batch.timer = asyncio.get_running_loop().call_later(self._at_most, self._let_go, batch)
-        return await answer
-
-    def _let_go(self, batch: _Batch[Answer]) -> None:
-        """Forward all that wait."""
-        if batch.timer is not None:
-            batch.timer.cancel()
-        self._batch = _Batch()
-        task = asyncio.create_task(self._exchange(batch))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _exchange(self, batch: _Batch[Answer]) -> None:
-        """Forward in random order. Answer in the order in which requests came, once all answers are there.
-
-        That order says nothing about the random one. A request whose answer was cancelled is not forwarded: the
-        relay ends, and its sender was told so.
-        """
-        order = [index for index, (_, answer) in enumerate(batch.waiting) if not answer.cancelled()]
-        random.SystemRandom().shuffle(order)
-        forwarded = (self._forward(batch.waiting[index][0]) for index in order)
-        answers = dict(zip(order, await asyncio.gather(*forwarded, return_exceptions=True), strict=True))
-        for index, (_, answer) in enumerate(batch.waiting):
-            if answer.cancelled():
-                continue
-            if isinstance(one := answers[index], BaseException):
-                answer.set_exception(one)
-            else:
-                answer.set_result(one)

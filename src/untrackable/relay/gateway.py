@@ -76,9 +76,11 @@ class RelayProblem(ProblemType):
 
     MALFORMED_REQUEST = ("malformed-request", 400, "The request does not follow the documentation")
     OTHER_LENGTH = ("other-length", 400, "The body does not have the length of a sealed report")
+    OTHER_RELEASE = ("other-release", 400, "The relay has no release at this time")
     NOT_FOUND = ("not-found", 404, "There is nothing at this address")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
     TOO_SLOW = ("too-slow", 408, "The request did not arrive in time")
+    RELEASED = ("released", 410, "The release has begun and takes no more reports")
     TOO_LARGE = ("too-large", 413, "The request is too large")
     MEDIA_TYPE = ("media-type", 415, "The body has the wrong media type")
     TOO_MANY = ("too-many", 429, "Too many requests came from one address")
@@ -87,7 +89,9 @@ class RelayProblem(ProblemType):
     GATEWAY_UNREACHABLE = ("gateway-unreachable", 502, "The gateway cannot be reached")
     GATEWAY_ANSWER = ("gateway-answer", 502, "The gateway's answer cannot be passed on")
     BUSY = ("busy", 503, "The relay is busy; try again later")
+    NOT_STORED = ("not-stored", 503, "The relay cannot store the report; try again later")
     GATEWAY_TOO_SLOW = ("gateway-too-slow", 504, "The gateway did not answer in time")
+    FULL = ("full", 507, "The relay has no room for the report; try again later")
 
 
 class NotRelayed(Exception):

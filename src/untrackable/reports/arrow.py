@@ -40,23 +40,17 @@ with extra("files"):
 
 FAILURES = (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)
 """The errors that a damaged file raises."""
+_OF_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+"""Whether entries are bytes of any length. Data frames and databases know no others."""
 _AnyBatch = TypeVar("_AnyBatch")
 
 
 # --- writing ----------------------------------------------------------------------------------------------
 
 
-def write_file(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """The format with an index at its end, which is also Feather version 2."""
-    _write(pa.ipc.new_file, file, header, blocks)
-
-
-def write_stream(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """The format that is read from front to back."""
-    _write(pa.ipc.new_stream, file, header, blocks)
-
-
-def _write(opener: Any, file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
+def write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, stream: bool = False) -> None:
+    """The format with an index at its end, which is also Feather version 2, or the one read from front to back."""
+    opener = pa.ipc.new_stream if stream else pa.ipc.new_file
     layout = StorageLayout(header.mechanism.report_bits)
     schema, footer = _schema_of(layout, header.text()), Footer(header.text())
     with opener(file, schema) as writer:
@@ -159,7 +153,7 @@ class RecordBatchTable:
         if column.null_count:
             gap = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise self.file.malformed(self.unit, row + gap + 1, f"there is no {name}")
-        if layout.in_bytes and _is_bytes(column.type):
+        if layout.in_bytes and any(is_kind(column.type) for is_kind in _OF_BYTES):
             column = self._fixed_size(column, layout.size, row)
         if not layout.in_bytes and pa.types.is_decimal128(column.type) and column.type.scale == 0:
             column = self._words(column, row)
@@ -192,11 +186,6 @@ class RecordBatchTable:
 
 def _column(batch: Any, name: str) -> Any:
     return batch.column(batch.schema.names.index(name))
-
-
-def _is_bytes(kind: Any) -> bool:
-    """Whether entries are bytes of any length. Data frames and databases know no others."""
-    return any(is_kind(kind) for is_kind in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view))
 
 
 def _byte_rows(column: Any, size: int) -> NDArray[np.uint8]:

@@ -50,24 +50,17 @@ _LONGEST_COMMENT = LARGEST_HEADER + 128
 _MOST_COLUMNS = 4096
 
 
-def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """Write a comment, the names of the columns, and a line for each report."""
-    _write(file, header, blocks, compressed=False)
-
-
-def write_compressed(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-    """Write the text of `write`, compressed with gzip."""
-    _write(file, header, blocks, compressed=True)
-
-
-def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compressed: bool) -> None:
+def write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compressed: bool = False) -> None:
+    """Write a comment, the names of the columns, and a line for each report; with gzip if `compressed`."""
     pa = _arrow()
     layout, footer = StorageLayout(header.mechanism.report_bits), Footer(header.text())
     kind = pa.string() if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
     schema = pa.schema([(ROUND, pa.int64()), (REPORT, kind)])
     options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
     file.write(_comment(footer, header, compressed=compressed))
-    with _compressed(file) if compressed else nullcontext(file) as body:
+    # A gzip member has no date and no name.
+    member = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) if compressed else nullcontext(file)
+    with member as body:
         body.write(f"{ROUND},{REPORT}\n".encode())
         with pa.csv.CSVWriter(body, schema, write_options=options) as writer:
             for block in blocks:
@@ -78,11 +71,6 @@ def _write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compress
     file.seek(0)
     file.write(_comment(footer, header, compressed=compressed))
     file.seek(0, io.SEEK_END)
-
-
-def _compressed(file: IO[bytes]) -> gzip.GzipFile:
-    """A gzip member without a date or a name."""
-    return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
 
 
 def _comment(footer: Footer, header: Header, *, compressed: bool) -> bytes:

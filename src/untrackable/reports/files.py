@@ -380,9 +380,8 @@ class Footer:
 
     def _after_run(self) -> int:
         """The checksum of the rounds, if the present run of equal rounds ended now."""
-        return (
-            zlib.crc32(np.array(self._run, dtype="<i8").tobytes(), self._rounds) if self._run[1] else self._rounds
-        )
+        run = np.array(self._run, dtype="<i8").tobytes() if self._run[1] else b""
+        return zlib.crc32(run, self._rounds)
 
     def confirm(self, said: str | None) -> None:
         """Check the footer of the file."""
@@ -444,13 +443,6 @@ class Block(NamedTuple):
     reports: StoredReports
 
 
-class FormatWriter(Protocol):
-    """Writes a file of one format."""
-
-    def __call__(self, file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
-        """Write the whole file."""
-
-
 @contextmanager
 def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A file that takes its name only once it is complete and on disk; if anything fails, nothing is left of it.
@@ -475,16 +467,17 @@ def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 BLOCK_BYTES = 1 << 25
 """The number of bytes of reports that are sorted and written together."""
 
-_ENDINGS = {
-    ".parquet": "arrow.write_parquet",
-    ".arrow": "arrow.write_file",
-    ".feather": "arrow.write_file",
-    ".ipc": "arrow.write_file",
-    ".arrows": "arrow.write_stream",
-    ".csv": "csv.write",
-    ".csv.gz": "csv.write_compressed",
-    ".npz": "numpy.write",
+_ENDINGS: dict[str, tuple[str, str, dict[str, bool]]] = {
+    ".parquet": ("arrow", "write_parquet", {}),
+    ".arrow": ("arrow", "write", {}),
+    ".feather": ("arrow", "write", {}),
+    ".ipc": ("arrow", "write", {}),
+    ".arrows": ("arrow", "write", {"stream": True}),
+    ".csv": ("csv", "write", {}),
+    ".csv.gz": ("csv", "write", {"compressed": True}),
+    ".npz": ("numpy", "write", {}),
 }
+"""The function that writes each format, by its module and name, with its options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -526,12 +519,12 @@ def write_reports(
     answered once. `mode` says who may read the file.
     """
     path = Path(path)
-    module, name = _ENDINGS[check_ending(path)].split(".")
-    write: FormatWriter = getattr(import_module(f"untrackable.reports.{module}"), name)
+    module, name, options = _ENDINGS[check_ending(path)]
+    write = getattr(import_module(f"untrackable.reports.{module}"), name)
     blocks = _Blocks(StorageLayout(mechanism.report_bits), pieces)
     try:
         with whole_file(path, mode=mode) as file:
-            write(file, Header(mechanism, encoding, turns), iter(blocks))
+            write(file, Header(mechanism, encoding, turns), iter(blocks), **options)
     except OSError as error:
         raise ReportFileError(f"cannot write {path}: {error.strerror or error}") from None
     return Written(

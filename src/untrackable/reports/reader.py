@@ -62,28 +62,21 @@ def read_reports(
     column for it. What is given must not contradict the file. Anything that gives Arrow data may take the
     place of a file, such as a DuckDB query, or a Polars or pandas data frame.
     """
-    table = _report_table(path)
+    table = open_source(path, ReportFileError)
     path = table.file.path
+    if REPORT not in table.columns and {"campaign", SUMS} <= set(table.columns):
+        raise ReportFileError(
+            f"{path} has the sums of a closed round, not reports; `untrackable estimate` and "
+            "Mechanism.restore_sums take them"
+        )
+    if REPORT not in table.columns:
+        there = column_words(table.columns, shown=table.names_may_be_shown)
+        raise ReportFileError(f"{path} has no column {REPORT!r}: {there}")
     if table.header is None and table.footer is not None:
         raise ReportFileError(f"{path}: the description of its mechanism is missing, so the file is damaged")
     made, meant, turns = declared(path, table.header, mechanism, encoding)
     number = None if assume_round is None else round_number(assume_round)
     return ReportFile(table, made, meant, number, turns)
-
-
-def _report_table(source: Source) -> Table:
-    """The file as a table that has a column of reports."""
-    table = open_source(source, ReportFileError)
-    file = table.file
-    if REPORT in table.columns:
-        return table
-    if {"campaign", SUMS} <= set(table.columns):
-        raise file.error(
-            f"{file.path} has the sums of a closed round, not reports; `untrackable estimate` and "
-            "Mechanism.restore_sums take them"
-        )
-    there = column_words(table.columns, shown=table.names_may_be_shown)
-    raise file.error(f"{file.path} has no column {REPORT!r}: {there}")
 
 
 class ReportFile:

@@ -29,7 +29,7 @@ MOST_PEOPLE = 1 << 40
 
 _BLOCK = 1 << 20
 
-_NAMED = re.compile(r"(uniform|zipf:([0-9.eE+-]+))(?::(\d{1,9}))?")
+_NAMED = re.compile(r"(uniform|zipf:(\d{0,9}\.?\d{1,9}(?:[eE][+-]?\d{1,3})?))(?::(\d{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,7 @@ def population(asked: str, mechanism: Mechanism, encoding: Encoding | None = Non
         held = _answers(encoding, _size(mechanism, encoding, named[3]))
         weights = np.ones(held.size)
         if named[2]:
-            weights = np.arange(1.0, held.size + 1) ** -checks.positive("exponent of zipf", _number(named[2]))
+            weights = np.arange(1.0, held.size + 1) ** -checks.positive("exponent of zipf", float(named[2]))
         return Population(held, weights / weights.sum())
     path = Path(asked)
     if not path.is_file():
@@ -119,11 +119,10 @@ def _counted(path: Path, mechanism: Mechanism, encoding: Encoding | None) -> Pop
         held[value] = held.get(value, 0) + file.whole(line, "count", cells[1], low=0, high=MOST_PEOPLE)
         if len(held) > MOST_VALUES:
             raise ValueError(f"{path}, line {line}: more than {MOST_VALUES} different values")
-    counts = np.array(list(held.values()), dtype=np.int64)
-    if not counts.sum():
-        raise ValueError(f"{path} holds nobody: a row value,count for each value was expected")
     kept = sorted(held)
     counts = np.array([held[value] for value in kept], dtype=np.int64)
+    if not counts.sum():
+        raise ValueError(f"{path} holds nobody: a row value,count for each value was expected")
     return Population(np.array(kept), counts / counts.sum(), counts)
 
 
@@ -134,13 +133,6 @@ def _value(cell: str, mechanism: Mechanism, encoding: Encoding | None) -> Any:
         return encoding.prepared_text(cell)
     raw = from_text(encoding, cell)
     return raw if encoding is None else encoding.encode(raw)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"exponent of zipf must be a number, got {text!r}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -111,22 +111,8 @@ class FileSums:
             )
 
 
-class SumFiles(Protocol):
-    """A function that adds up reports, as `sum_files` does."""
-
-    def __call__(
-        self,
-        paths: Sequence[Source],
-        *,
-        mechanism: Mechanism | None = None,
-        encoding: Encoding | None = None,
-        assume_round: int | None = None,
-        rounds: Sequence[int] | None = None,
-        ask: Ask | None = None,
-        together: bool = False,
-        progress: Progress | None = None,
-    ) -> FileSums:
-        """The sums of all reports in these files."""
+SumFiles = Callable[..., FileSums]
+"""A function that adds up reports. It takes what `sum_files` takes."""
 
 
 def sum_files(
@@ -158,11 +144,16 @@ def sum_files(
             turns = agreed("turns", file.turns, turns)
         except ReportFileError as error:
             raise ReportFileError(f"{file.path}: {error}") from None
-        files += [file] if isinstance(file, ReportFile) else []
-        totals += [] if isinstance(file, ReportFile) else [file]
+        if isinstance(file, ReportFile):
+            files.append(file)
+        else:
+            totals.append(file)
+            if file.campaign != totals[0].campaign:
+                raise ReportFileError(
+                    f"{file.path} has sums of another campaign than {totals[0].path}: they do not add up"
+                )
         made, encoding = file.mechanism, file.encoding or encoding
         mechanism = made
-    _check_same_campaign(totals)
     result = FileSums(made, encoding, None if ask is None else ask(made, encoding, turns), together, turns)
     chosen = None if rounds is None else frozenset(rounds)
     if progress is not None:
@@ -201,14 +192,6 @@ def open_file(
     return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
 
 
-def _check_same_campaign(totals: list["SumsFile"]) -> None:
-    for total in totals:
-        if total.campaign != totals[0].campaign:
-            raise ReportFileError(
-                f"{total.path} has sums of another campaign than {totals[0].path}: they do not add up"
-            )
-
-
 def own_rounds(mechanism: Mechanism) -> bool:
     """Whether the reports of a round belong to its own sums alone, so that no other rounds need be known."""
     return type(mechanism).takes is Mechanism.takes
@@ -242,18 +225,13 @@ def _rounds_seen(
     seen: set[int] = set()
     for file, show in zip(files, looking, strict=True):
         for piece in file.pieces():
-            if piece.round not in seen:
-                _check_takes(file, piece, mechanism)
+            try:
+                mechanism.takes(piece.round)
+            except ValueError as error:
+                raise file.refused(int(piece.rows[0]), error) from None
             seen.add(piece.round)
             show(piece.done)
     return frozenset(seen)
-
-
-def _check_takes(file: ReportFile, piece: Piece, mechanism: Mechanism) -> None:
-    try:
-        mechanism.takes(piece.round)
-    except ValueError as error:
-        raise file.refused(int(piece.rows[0]), error) from None
 
 
 def _shares(files: list[ReportFile]) -> Iterator[tuple[float, float]]:
@@ -347,10 +325,8 @@ def estimate_files(
     """
     beta = checks.open_probability("beta", beta)
     with running_on(engine):
-        return _estimated(
-            add_up,
+        added = add_up(
             list(paths) if isinstance(paths, (list, tuple)) else [cast(Source, paths)],
-            beta,
             mechanism=mechanism,
             encoding=encoding,
             assume_round=assume_round,
@@ -360,19 +336,15 @@ def estimate_files(
             ),
             progress=progress,
         )
-
-
-def _estimated(add_up: SumFiles, paths: Sequence[Source], beta: float, **reading: Any) -> FileAnswer:
-    added = add_up(paths, **reading)
-    counted = {number: sums for number, sums in added.sums.items() if sums.n}
-    if added.question is None or not counted:
-        selected = "" if not added.reports else " in these rounds from which frequencies can be estimated"
-        raise ReportFileError(
-            f"{', '.join(str(file.path) for file in added.files)}: there are no reports{selected}"
-        )
-    if reading["progress"] is not None:
-        reading["progress"]("estimating", None)
-    given = answer(added.question, counted, beta=beta)
+        counted = {number: sums for number, sums in added.sums.items() if sums.n}
+        if added.question is None or not counted:
+            selected = "" if not added.reports else " in these rounds from which frequencies can be estimated"
+            raise ReportFileError(
+                f"{', '.join(str(file.path) for file in added.files)}: there are no reports{selected}"
+            )
+        if progress is not None:
+            progress("estimating", None)
+        given = answer(added.question, counted, beta=beta)
     return FileAnswer(
         question=given.question,
         rounds=given.rounds,
@@ -461,7 +433,7 @@ class SumsFile:
         row, metadata = _read(self.path, list(_ROW))
         header = metadata_text(metadata, HEADER_KEY)
         if header is not None and metadata_text(metadata, FOOTER_KEY) != _footer(header, row):
-            raise _source(self.path).damaged("or was changed", "its checksum does not match")
+            raise SourceFile(self.path, ReportFileError).damaged("or was changed", "its checksum does not match")
         try:
             sums = self.mechanism.restore_sums(row[SUMS], self.round)
         except (SumsError, ValueError) as error:
@@ -541,7 +513,7 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
             raise ReportFileError(f"{path} must have one row of {', '.join(_ROW)} to be the sums of a round")
         (row,) = table.select(names).cast(pa.schema([(name, _ROW[name]) for name in names])).to_pylist()
     except FAILURES as error:
-        raise _source(path).damaged_somewhere(error) from None
+        raise SourceFile(path, ReportFileError).damaged_somewhere(error) from None
     del table
     pa.default_memory_pool().release_unused()  # It holds three times the sums, which may be half a gigabyte.
     if missing := [name for name in names if row[name] is None]:
@@ -555,10 +527,6 @@ def _arrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     return pyarrow
-
-
-def _source(path: Path) -> SourceFile:
-    return SourceFile(path, ReportFileError)
 
 
 def _footer(header: str, row: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ uvicorn's connection has none of these limits, so strangers could use up the mem
 """
 
 import asyncio
-from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -52,16 +52,6 @@ class ConnectionLimits(Protocol):
         """The Retry-After delay for senders that are asked to retry later."""
 
 
-class ConnectionProblems(NamedTuple):
-    """The problem types that a server has for what goes wrong with a connection."""
-
-    busy: ProblemType
-    head_too_large: ProblemType
-    malformed_request: ProblemType
-    too_large: ProblemType
-    too_slow: ProblemType
-
-
 class _Stopped(Exception):
     """The rest of the received bytes is ignored."""
 
@@ -81,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """An HTTP connection that is closed if the sender is too slow, sends too much, or does not read answers."""
 
     settings: ClassVar[ConnectionLimits]
-    problems: ClassVar[ConnectionProblems]
+    problems: ClassVar[type[ProblemType]]
     backlog: ClassVar[int] = 0
     """The memory for requests that wait on any connection, in bytes (upper)."""
     refused: ClassVar[int] = 0
@@ -97,7 +87,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head = self._size = 0
         self._unsent_since: float | None = None
         """Since when there has been output that the other side does not read."""
-        self._refusal = (self.problems.malformed_request, "the request is not HTTP")
+        self._refusal = (self.problems["MALFORMED_REQUEST"], "the request is not HTTP")
         self._timer: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
         self._unread, self._parsed = b"", 0
@@ -128,8 +118,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         self.connections.discard(self)
         self._refused = self._ignoring = True
-        self._count_problem(self.problems.busy)
-        self._write_problem(self.problems.busy, "there are too many connections")
+        self._count_problem(self.problems["BUSY"])
+        self._write_problem(self.problems["BUSY"], "there are too many connections")
         BoundedProtocol.refused += 1
         if BoundedProtocol.refused > _SPARE:
             self.transport.close()
@@ -139,10 +129,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     async def _busy(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that waited on this connection while too many others waited elsewhere."""
-        self._count_problem(self.problems.busy)
+        self._count_problem(self.problems["BUSY"])
         await asyncio.sleep(_BUSY_SECONDS)
         answer = problem_response(
-            self.problems.busy, "too many requests wait to be answered", retry_after=self.settings.retry_after
+            self.problems["BUSY"], "too many requests wait to be answered", retry_after=self.settings.retry_after
         )
         answer.raw_headers += [(b"connection", b"close"), NO_SNIFFING]
         await answer(scope, receive, send)
@@ -171,7 +161,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def _read(self) -> None:
         """Parse received bytes until too many requests wait. Read more once all of them are being answered."""
         unread = self._unread
-        self._parse(unread)
+        while self._parsed < len(unread) and len(self.pipeline) < _QUEUED and not self.transport.is_closing():
+            at = self._parsed
+            self._parsed += _BODY_PIECE if self._head_complete else _PIECE
+            self._feed(unread[at : self._parsed])
         if self._parsed >= len(unread) or self.transport.is_closing():
             self._unread = b""
         if self.pipeline or self._unread:
@@ -184,12 +177,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._flow.held = False
             self._count_backlog(0)
             self._flow.resume_reading()
-
-    def _parse(self, unread: bytes) -> None:
-        while self._parsed < len(unread) and len(self.pipeline) < _QUEUED and not self.transport.is_closing():
-            at = self._parsed
-            self._parsed += _BODY_PIECE if self._head_complete else _PIECE
-            self._feed(unread[at : self._parsed])
 
     def _count_backlog(self, size: int) -> None:
         BoundedProtocol.backlog += size - self._backlog
@@ -214,9 +201,14 @@ class BoundedProtocol(HttpToolsProtocol):
         settings = self.settings
         if self._size > settings.largest_head:
             if not self._head_complete:
-                self._hang_up(self.problems.head_too_large, f"a head must be at most {settings.largest_head} bytes")
+                self._hang_up(
+                    self.problems["HEAD_TOO_LARGE"], f"a head must be at most {settings.largest_head} bytes"
+                )
             elif self._size > settings.largest_head + 2 * self._largest_body():
-                self._hang_up(self.problems.too_large, "the request is longer than any allowed body")
+                self._hang_up(self.problems["TOO_LARGE"], "the request is longer than any allowed body")
+
+    def _head_problem(self) -> tuple[ProblemType, str]:
+        return self.problems["HEAD_TOO_LARGE"], f"a head must be at most {self.settings.largest_head} bytes"
 
     def _largest_body(self) -> int:
         """The largest body that any request may have."""
@@ -229,16 +221,20 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header. Headers after the body are refused."""
         if self._head_complete:
-            self._stop(self.problems.malformed_request, "headers must come before the body")
+            self._stop(self.problems["MALFORMED_REQUEST"], "headers must come before the body")
         self._head += len(name) + len(value) + 4
         if self._head > self.settings.largest_head:
-            self._stop(self.problems.head_too_large, f"a head must be at most {self.settings.largest_head} bytes")
+            self._stop(
+                self.problems["HEAD_TOO_LARGE"], f"a head must be at most {self.settings.largest_head} bytes"
+            )
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Note that the head is complete."""
         if len(self.url) > self.settings.largest_head:
-            self._stop(self.problems.head_too_large, f"a head must be at most {self.settings.largest_head} bytes")
+            self._stop(
+                self.problems["HEAD_TOO_LARGE"], f"a head must be at most {self.settings.largest_head} bytes"
+            )
         super().on_headers_complete()
         self._head_complete = True
 
@@ -283,7 +279,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         if self._waiting_since is not None and now - self._waiting_since > seconds and not self.pipeline:
-            self._hang_up(self.problems.too_slow, f"a request must arrive within {seconds:g} seconds")
+            self._hang_up(self.problems["TOO_SLOW"], f"a request must arrive within {seconds:g} seconds")
         self._timer = self.loop.call_later(seconds / 4, self._check_times)
 
     def _hang_up(self, problem: ProblemType, detail: str) -> None:
@@ -291,7 +287,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._count_problem(problem)
-        if self._unanswered():
+        if self._head_complete:
+            unanswered = not self.pipeline and not self.cycle.response_started
+        else:
+            unanswered = self.cycle is None or (self._arriving and self.cycle.response_complete)
+        if unanswered:
             self._write_problem(problem, detail)
             if self._head_complete:
                 self.cycle.disconnected = True  # The application must not write anything more.
@@ -302,11 +302,6 @@ class BoundedProtocol(HttpToolsProtocol):
         head = b"".join(b"%s: %s\r\n" % pair for pair in (*answer.raw_headers, NO_SNIFFING))
         head += b"connection: close\r\n\r\n" if close else b"\r\n"
         self.transport.write(STATUS_LINE[problem.status] + head + answer.body)
-
-    def _unanswered(self) -> bool:
-        if self._head_complete:
-            return not self.pipeline and not self.cycle.response_started
-        return self.cycle is None or (self._arriving and self.cycle.response_complete)
 
     def _count_problem(self, problem: ProblemType) -> None:
         """Count a refusal, where the server has counters."""

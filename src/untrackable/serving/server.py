@@ -186,7 +186,7 @@ class _Several(Multiprocess):
 def end_on_signals() -> None:
     """Let Ctrl-C (SIGINT) and SIGTERM end the process cleanly at any time."""
     signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
 
 
 def _stop(number: int, frame: object) -> None:
@@ -196,10 +196,6 @@ def _stop(number: int, frame: object) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-def _leave(number: int, frame: object) -> None:
-    raise SystemExit(0)
 
 
 def affordable_connections(wanted: int) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,17 @@ def _loss_error(factors: Sequence[RepeatedFactor]) -> float:
     return 32 * MACHINE_EPSILON * largest
 
 
+def _power(base: Any, exponent: int, one: Any) -> Any:
+    """A power by repeated squaring, of anything that multiplies and has a `one`."""
+    while True:
+        if exponent & 1:
+            one = one * base
+        exponent >>= 1
+        if not exponent:
+            return one
+        base = base * base
+
+
 # --- 1. on a lattice, by convolution ----------------------------------------------------------------------
 
 _WIDEST_LATTICE = 25_000
@@ -99,13 +111,13 @@ def _lattice_fits(factors: Sequence[RepeatedFactor], step: float) -> bool:
 
 def loss_on_lattice(factors: Sequence[RepeatedFactor], step: float) -> LossTable:
     """The law on multiples of the step. Every digit is accurate, but for the mass of `_TRIM` that is dropped."""
-    p, q = (_Masses(0, np.ones(1)), _Masses(0, np.ones(1)))
+    nothing = p = q = _Masses(0, np.ones(1))
     alike = is_symmetric(factors)
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
-        p *= _Masses.at(places, finite_masses(factor, "P")).power(count)
+        p *= _power(_Masses.at(places, finite_masses(factor, "P")), count, nothing)
         if not alike:
-            q *= _Masses.at(places, finite_masses(factor, "Q")).power(count)
+            q *= _power(_Masses.at(places, finite_masses(factor, "Q")), count, nothing)
     if alike:
         q = p.reflected()
     low, high = min(p.low, q.low), max(p.low + p.mass.size, q.low + q.mass.size)
@@ -145,16 +157,6 @@ class _Masses:
             start, stop = 0, 1
         trimmed = self.trimmed or other.trimmed or bool(mass[:start].any() or mass[stop:].any())
         return _Masses(self.low + other.low + start, mass[start:stop], trimmed)
-
-    def power(self, count: int) -> "_Masses":
-        result, square = _Masses(0, np.ones(1)), self
-        while True:
-            if count & 1:
-                result *= square
-            count >>= 1
-            if not count:
-                return result
-            square *= square
 
     def reflected(self) -> "_Masses":
         """These masses on the negated integers."""
@@ -411,7 +413,7 @@ def _grid_masses(
     for factor, count in factors:
         places = np.rint(factor.loss[factor.finite] / step).astype(np.int64)
         masses = np.stack([finite_masses(factor, world) for world in worlds])
-        spectrum *= _power(_spectrum(places, masses, grid), count)
+        spectrum *= _power(_spectrum(places, masses, grid), count, np.ones(1, dtype=np.complex128))
         draws += count
     if gaussian:
         drift = gaussian**2 / 2
@@ -468,17 +470,6 @@ def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> Flo
     places = (np.append(cells - 0.5, cells[-1] + 0.5) * step - centre) / (-math.sqrt(2) * scale)
     edges = np.array(list(map(math.erfc, places.tolist()))) / 2
     return np.bincount(cells % grid, np.diff(edges), minlength=grid).astype(np.float64, copy=False)
-
-
-def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    result: NDArray[np.complex128] | None = None
-    while True:
-        if exponent & 1:
-            result = base if result is None else result * base
-        exponent >>= 1
-        if not exponent:
-            return result if result is not None else np.ones_like(base)
-        base = base * base
 
 
 def _loss_window(factors: Sequence[RepeatedFactor], gaussian: float) -> tuple[float, float]:

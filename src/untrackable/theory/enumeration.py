@@ -51,11 +51,7 @@ class FiniteMechanism:
 
     def tracking(self, value: Hashable, rounds: Sequence[int], first: Iterable[int]) -> Factor:
         """One person against two with the same value: the product measure, with each report at its own round."""
-        mine = sorted(first)
-        rest = [r for r in rounds if r not in mine]
-        return streams_factor(
-            self.streams(value, sorted(rounds)), self.several_people([(value, mine), (value, rest)])
-        )
+        return self.detection(value, value, rounds, first)
 
     def detection(self, value: Hashable, other: Hashable, rounds: Sequence[int], first: Iterable[int]) -> Factor:
         """One person against two: one holds `value` at the rounds in `first`, the other `other` at the rest."""

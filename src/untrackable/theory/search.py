@@ -207,20 +207,13 @@ def _turn(excess: Callable[[int], float], start: int, low: int, high: int) -> tu
 
 
 def smallest_real(
-    excess: Callable[[float], float],
-    start: float,
-    *,
-    low: float,
-    high: float,
-    close: float = _CLOSE,
-    slope: float = 1.0,
+    excess: Callable[[float], float], start: float, *, low: float, high: float, close: float = _CLOSE
 ) -> float:
     """The smallest x in [low, high] with a decreasing `excess(x)` ≤ 0, to within `close` and on the safe side.
 
-    `excess` is best a logarithm that is nearly a line in ln x, falling as `slope`·ln x: then a few steps do.
-    ValueError if there is none.
+    `excess` is best a logarithm that is nearly a line in ln x: then a few steps do. ValueError if there is none.
     """
-    return falling_root(excess, start, low=low, high=high, tolerance=close, keep="above", slope=slope).x
+    return falling_root(excess, start, low=low, high=high, tolerance=close, keep="above").x
 
 
 # --- the largest parameter that a budget allows -----------------------------------------------------------

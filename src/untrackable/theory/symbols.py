@@ -17,7 +17,8 @@ reports become unique.
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -525,28 +526,23 @@ def occupancy(draws: int, slots: int) -> FloatArray:
     if slots == 1 and draws > 0:
         return np.array([0.0, 1.0])
     remembered = draws <= _REMEMBERED
-    law = _occupancies(1 << draws.bit_length(), slots)[draws] if remembered else _after(draws, slots)
+    laws = _occupancies(1 << draws.bit_length(), slots)[: draws + 1] if remembered else _each_draw(draws, slots)
+    (law,) = deque(laws, maxlen=1)
     return np.array(law[: min(draws, slots) + 1])
 
 
 @lru_cache(maxsize=4)
 def _occupancies(draws: int, slots: int) -> list[FloatArray]:
+    return list(_each_draw(draws, slots))
+
+
+def _each_draw(draws: int, slots: int) -> Iterator[FloatArray]:
     """The laws after 0, 1, …, `draws` draws."""
-    laws = [np.eye(1, min(draws, slots) + 1)[0]]
-    for _ in range(draws):
-        laws.append(_one_more(laws[-1], slots))
-    return laws
-
-
-def _after(draws: int, slots: int) -> FloatArray:
     law: FloatArray = np.eye(1, min(draws, slots) + 1)[0]
-    for _ in range(draws):
-        law = _one_more(law, slots)
-    return law
-
-
-def _one_more(law: FloatArray, slots: int) -> FloatArray:
     distinct = np.arange(law.size)
-    after: FloatArray = law * distinct / slots
-    after[1:] += law[:-1] * (slots - distinct[:-1]) / slots
-    return after
+    yield law
+    for _ in range(draws):
+        after = law * distinct / slots
+        after[1:] += law[:-1] * (slots - distinct[:-1]) / slots
+        law = after
+        yield law

@@ -130,6 +130,8 @@ def test_the_preview_is_the_exact_document(manager: Visitor) -> None:
     assert words.id == result.id
     assert all(sentence in shown for sentence in (*words.guarantee, words.schedule, words.accuracy[1:]))
     assert "100,000 people" in words.accuracy
+    assert words.in_pages in shown
+    assert "It asks each visitor first" in words.in_pages
 
 
 def test_the_campaign_is_created_as_it_was_previewed(manager: Visitor) -> None:
@@ -197,6 +199,7 @@ def test_a_campaign_for_a_crowd(tmp_path: Path) -> None:
         made = Campaign.from_bytes(form["document"].encode())
         assert made.gateway is not None
         assert made.guarantee.crowd is not None
+        assert "It must name a relay that the visitor trusts." in answer.text
         assert made.guarantee.crowd.reports == fewest_likely_reports(10_000, made.chance * (1 - MARGIN))
         assert visitor.http.post("/new/create", data=form).status_code == 303
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from tests.collector.dashboard.visitors import Visitor
 from tests.collector.samples import BEGIN, HOUR, bodies, campaign
 from tests.collector.servers import OCTETS
-from untrackable.collector.api import create_campaign, new_key, role_of
+from untrackable.collector.api import create_campaign, new_key, valid_key
 from untrackable.collector.dashboard import campaign_form, signed_in
 from untrackable.collector.dashboard.sessions import Session
 from untrackable.collector.dashboard.signed_in import ClosableRound, OfferedActions, done_words, offered_actions
@@ -214,7 +214,8 @@ def test_a_key_is_shown_once(visitor: Visitor) -> None:
     assert answer.headers["cache-control"] == "no-store"
     match = re.search(r">(ut_[0-9a-f]{12}_[A-Za-z0-9_-]{43})</pre>", answer.text)
     assert match is not None
-    assert role_of(visitor.store, match[1]) == "reader"
+    assert (found := valid_key(visitor.store, match[1])) is not None
+    assert found.role == "reader"
     listed = visitor.get("/keys").text
     assert match[1].split("_")[1] in listed
     assert match[1].split("_", 2)[2] not in listed
@@ -225,7 +226,7 @@ def test_keys_are_revoked_with_their_sessions(visitor: Visitor) -> None:
     id, key = new_key(visitor.store, "admin")
     answer = visitor.post(f"/keys/{id}/revoke")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/keys?revoked={id}")
-    assert role_of(visitor.store, key) is None
+    assert valid_key(visitor.store, key) is None
     assert f"The key {id} is revoked" in visitor.get(answer.headers["location"]).text
     last = visitor.get("/keys").text
     assert "It is the last admin key" in last

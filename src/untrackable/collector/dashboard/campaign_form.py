@@ -446,3 +446,4 @@ class ShownCampaign:
     accuracy: str
     spread: str
     usable: bool
+    in_pages: str

@@ -1,11 +1,13 @@
 """The page of one campaign: its guarantee, its answers, their trend, files, and how to embed it.
 
 `CampaignAnswers` are the answers of all rounds that are closed and have enough reports. What is `Shown` of them has
-a view and charts like any other result: the page, downloads and pictures are made of these.
+a view and charts like any other result: the page, downloads and pictures are made of these. Beside it are the list
+of campaigns, and the page about following people.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -20,13 +22,23 @@ from untrackable.answers.trend import NumberTrend
 from untrackable.collector import browser
 from untrackable.collector.api import estimated
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, awaited
-from untrackable.collector.dashboard.rendering import HEADERS, in_turn, page, page_turn, visible_campaign
+from untrackable.collector.dashboard.rendering import (
+    HEADERS,
+    in_turn,
+    page,
+    page_turn,
+    sentence,
+    visible_campaign,
+    visible_campaigns,
+)
 from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.dashboard.signed_in import done_words, offered_actions
 from untrackable.collector.estimates import (
     MOST_CANDIDATES,
     FrequentValues,
+    Query,
     fewest_reports,
+    is_small,
     reports_missing,
     rounds_with_enough_reports,
     trend_of_numbers,
@@ -41,10 +53,12 @@ from untrackable.display.campaign import (
     cost_words,
     costs,
     end_words,
+    guarantee_sentence,
     guarantee_words,
     no_relay_words,
     observers,
     schedule_words,
+    waiting_words,
 )
 from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
@@ -83,6 +97,8 @@ FEW_ROWS = 20
 """How many answers are shown before somebody asks for all."""
 MOST_TREND_ROUNDS = 60
 """The largest number of rounds of a trend: the last ones."""
+_MOST_BESIDE = 12
+"""The largest number of other campaigns that the lines for web pages are offered with."""
 TREND_VALUES = 6
 """How many answers have a trend on one page."""
 
@@ -176,7 +192,7 @@ class CampaignAnswers:
         Of many, those come first that are certainly more frequent.
         """
         name = None if table is None else table.name
-        values = estimated(self._service, self.campaign, rounds, candidates=candidates, top=MOST_ROWS, table=name)
+        values = estimated(self._service, self.campaign, Query(rounds, candidates, name, top=MOST_ROWS))
         rows = values.rows
         if table is not None and len(rows) == len(table.cells) <= FEW_ROWS:
             order = {cell.label: place for place, cell in enumerate(table.cells)}
@@ -197,18 +213,8 @@ class CampaignAnswers:
         name = None if table is None else table.name
         values = [row["value"] if named else int(row["value"]) for row in shown]
 
-        def make() -> tuple[NumberTrend, ...]:
-            shares = trend_of_values(
-                self._service.store,
-                self.campaign,
-                rounds=rounds,
-                values=values,
-                candidates=candidates,
-                table=name,
-            )
-            return shares.by_value([row["label"] for row in shown])
-
-        return self._cached("trend", rounds, tuple(values), candidates, name, make=make)
+        asked = (self._service.store, self.campaign, Query(rounds, candidates, name), values)
+        return self._cached("trend", *asked[2:], make=lambda: trend_of_values(*asked))
 
     def number_trends(self) -> tuple[NumberTrend, ...]:
         """The trends of mean and quantiles over the last rounds, if people answer with numbers; else none."""
@@ -216,7 +222,7 @@ class CampaignAnswers:
         if len(rounds) * self.campaign.looks < 2 or not self.campaign.answers.ordered:
             return ()
         return self._cached(
-            "numbers", rounds, make=lambda: trend_of_numbers(self._service.store, self.campaign, rounds=rounds)
+            "numbers", rounds, make=lambda: trend_of_numbers(self._service.store, self.campaign, rounds)
         )
 
     def _cached(self, *asked: Any, make: Callable[[], tuple[NumberTrend, ...]]) -> tuple[NumberTrend, ...]:
@@ -286,7 +292,6 @@ class CampaignPage:
 
     def _about(self, request: Request, stored: StoredCampaign) -> dict[str, Any]:
         service, campaign = self._service, self._service.campaign(stored.id)
-        takes_part = browser.takes_part(campaign)
         return {
             "id": stored.id,
             "campaign": campaign,
@@ -295,13 +300,39 @@ class CampaignPage:
             "schedule": schedule_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
+            "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),
             "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": observers(campaign),
             "no_relay": no_relay_words(campaign),
             "cost_words": cost_words(campaign),
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),
-            "snippet": browser.snippet(campaign, browser.address(request)) if takes_part else "",
+            **self._embedding(request, campaign),
+        }
+
+    def _embedding(self, request: Request, campaign: Campaign) -> dict[str, Any]:
+        """The lines that ask this campaign on a web page, with those of `with`, and which others fit."""
+        if not browser.takes_part(campaign):
+            return {"snippet": ""}
+        wanted, asked, beside = request.query_params.getlist("with"), [campaign], []
+        for stored in visible_campaigns(self._service, request):
+            other = self._service.campaign(stored.id)
+            over = other.ends is not None and other.ends <= self._service.clock()
+            if stored.last_round or over or not browser.takes_part(other):
+                continue
+            if any(browser.overlap(other, each) for each in asked):
+                continue
+            if stored.id in wanted:
+                asked.append(other)
+            else:
+                beside.append(other)
+        return {
+            "snippet": browser.snippet(asked, browser.address(request)),
+            "beside": [
+                (each.question, urlencode({"with": [*(one.id for one in asked[1:]), each.id]}, doseq=True))
+                for each in beside[:_MOST_BESIDE]
+                if not any(browser.overlap(each, one) for one in asked)
+            ],
         }
 
     def _costs(self, stored: StoredCampaign) -> list[Cost] | str:
@@ -335,8 +366,9 @@ class CampaignPage:
         try:
             result = answers.asked(asked)
         except Refused as refused:
-            return {**about, "why": f"{refused.detail[:1].upper()}{refused.detail[1:]}.{_help(refused, asked)}"}
+            return {**about, "why": sentence(refused.detail) + _help(refused, asked)}
         candidates, table, values = result.candidates, result.table, result.values
+        possible = campaign.answers.values if table is None else len(table.cells)
         rows = values.rows
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
         shown = matching if everything else largest(matching, FEW_ROWS)
@@ -345,7 +377,7 @@ class CampaignPage:
             "bars": _drawn_bars(shown),
             "matching": len(matching),
             "rows": len(rows),
-            "others": 0 if discovered or candidates else max(0, _answers(campaign, table) - len(rows)),
+            "others": 0 if discovered or candidates else max(0, possible - len(rows)),
             "shares": bool(rows) or discovered,
             "numbers": _numbers(result),
             "heading": view_of(result).sentences[0],
@@ -360,9 +392,12 @@ class CampaignPage:
         }
         if asked.get("part") != "answers":
             some = len(matching) > TREND_VALUES
+            shares: tuple[NumberTrend, ...] = ()
+            with suppress(Refused):
+                shares = answers.trends(matching, candidates, table)
             about["trends"] = [
                 _drawn_trends(answers, answers.number_trends(), number_band_words),
-                _drawn_trends(answers, _share_trends(answers, matching, candidates, table), band_words, some=some),
+                _drawn_trends(answers, shares, band_words, some=some),
             ]
         return about
 
@@ -374,18 +409,6 @@ def _drawn_bars(rows: Sequence[dict[str, Any]]) -> list[tuple[Bar, str, str, str
         (bar, drawn, shown_share(bar.share), range_words(bar.lower, bar.upper))
         for bar, drawn in zip(drawing.bars, bar_rows(drawing), strict=True)
     ]
-
-
-def _share_trends(
-    answers: CampaignAnswers,
-    rows: list[dict[str, Any]],
-    candidates: tuple[str, ...],
-    table: AskedTable | None,
-) -> tuple[NumberTrend, ...]:
-    try:
-        return answers.trends(rows, candidates, table)
-    except Refused:
-        return ()
 
 
 def _drawn_trends(
@@ -400,6 +423,8 @@ def _drawn_trends(
         return None
     rounds, labels = trends[0].rounds, [trend_name(each) for each in trends]
     ends = f"from round {rounds[0]:,} to {rounds[-1]:,}: the numbers are in the table below"
+    looks = answers.campaign.looks
+    look_words = f" Each of the {looks} looks of a round is shown like a round of its own." if looks > 1 else ""
     drawings = [chart.drawing for chart in trend_group(trends, "")]
     return {
         "panels": [(name, svg_of(each, f"{name}, {ends}")) for name, each in zip(labels, drawings, strict=True)],
@@ -407,7 +432,7 @@ def _drawn_trends(
         "change_words": change_note(trends[0], all_values=trends[0].unit is None and len(trends) > 1),
         "labels": labels,
         "table": [(number, [_cell(each, at) for each in trends]) for at, number in enumerate(rounds)],
-        "words": words(trends[0].beta, len(rounds)) + _look_words(answers.campaign),
+        "words": words(trends[0].beta, len(rounds)) + look_words,
         "some": some,
         "earlier": len(answers.rounds) > len(answers.trend_rounds),
     }
@@ -419,12 +444,6 @@ def _cell(trend: NumberTrend, at: int) -> tuple[str, str]:
     ends = f"{amount(low, trend.unit, 'down')} to {amount(high, trend.unit, 'up')}"
     estimate = amount(float(trend.estimates[at]), trend.unit)
     return estimate, range_words(low, high) if trend.unit is None else ends
-
-
-def _look_words(campaign: Campaign) -> str:
-    """What a trend shows of paths."""
-    many = f"{campaign.looks} looks of a round"
-    return f" Each of the {many} is shown like a round of its own." if campaign.looks > 1 else ""
 
 
 def round_costs(document: bytes) -> list[Cost]:
@@ -456,11 +475,6 @@ def _query(asked: dict[str, str], *names: str) -> str:
     return f"?{query}" if query else ""
 
 
-def _answers(campaign: Campaign, table: AskedTable | None) -> int:
-    """The number of answers, or of cells of the table that is shown."""
-    return campaign.answers.values if table is None else len(table.cells)
-
-
 def _tables(campaign: Campaign) -> list[str]:
     """The names of the tables to choose from, if there are several. The empty name is for all looks together."""
     asked = campaign.encoding.asked
@@ -473,7 +487,7 @@ def _numbers(shown: Shown) -> dict[str, Any] | None:
     summary = shown.values.numbers
     if summary is None:
         return None
-    notes = [f"{note[:1].upper()}{note[1:]}." for note in number_notes(summary)]
+    notes = list(map(sentence, number_notes(summary)))
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
     return {"rows": view_of(shown).tables[0].rows, "notes": notes}
@@ -483,10 +497,7 @@ def _sample(campaign: Campaign, people: ActivePeople, rounds: int) -> str:
     """The number of active people, and the population of the shares; empty if everybody answers every round."""
     if campaign.turns is None:
         return ""
-    return " ".join(
-        f"{note[:1].upper()}{note[1:]}."
-        for note in active_notes(people, rounds, shares=campaign.encoding.values > 1)
-    )
+    return " ".join(map(sentence, active_notes(people, rounds, shares=campaign.encoding.values > 1)))
 
 
 COLUMNS = ("label", "frequency", "tells", "unclamped", "standard_error", "lower", "upper", "stands_out")
@@ -570,3 +581,61 @@ def _file(content: bytes, kind: str, shown: Shown) -> Response:
         "content-disposition": f'attachment; filename="{name}"',
     }
     return Response(content, headers={**HEADERS, **headers}, media_type=_TYPES[kind])
+
+
+class CampaignList:
+    """The endpoint of the page. Campaigns that are not published are listed for those who are signed in."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @in_turn
+    def show(self, request: Request) -> Response:
+        """Render the page."""
+        campaigns = [self._shown(each) for each in visible_campaigns(self._service, request)]
+        return page(request, "campaigns.html", campaigns=campaigns)
+
+    def _shown(self, stored: StoredCampaign) -> dict[str, Any]:
+        service = self._service
+        campaign = service.campaign(stored.id)
+        closed = [each for each in service.store.rounds(stored.id) if each.reports is not None]
+        shown = [each.reports or 0 for each in closed if not is_small(campaign, each, service.settings)]
+        return {
+            "id": stored.id,
+            "question": campaign.question,
+            "published": stored.published,
+            "state": campaign_state(campaign, stored.last_round, service.clock()),
+            "rounds": len(shown),
+            "reports": sum(shown),
+            "guarantee": guarantee_sentence(campaign),
+        }
+
+
+class FollowingPage:
+    """The endpoint of the page. The audit is made once for a campaign, apart from everything else."""
+
+    def __init__(self, service: Service, work: HeavyWork) -> None:
+        self._service, self._work = service, work
+
+    @in_turn
+    def show(self, request: Request) -> Response:
+        """Render the page: the answer, or that it is being computed, or why it cannot be."""
+        stored = visible_campaign(self._service, request)
+        question = self._service.campaign(stored.id).question
+        future = self._work.submit(following_parts, stored.document)
+        status, parts = 200, dict[str, Any](id=stored.id, question=question, waiting=not future.done(), why="")
+        if parts["waiting"]:
+            status = 202
+        else:
+            try:
+                parts |= future.result()
+            except WorkFailed as failed:
+                status, parts["why"] = 500, str(failed)
+        return page(request, "following.html", status=status, **parts)
+
+
+def following_parts(document: bytes) -> dict[str, Any]:
+    """What the page shows of a campaign. This runs in the process for audits, which alone loads what it needs."""
+    from untrackable.collector.dashboard.jobs import shown_audit
+
+    return shown_audit(document)

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from untrackable.collector.problems import Problem, Refused
 from untrackable.errors import UntrackableError
@@ -25,6 +25,8 @@ from untrackable.serving.server import RepeatedLines
 
 Job = Callable[..., Any]
 """A function at the top of a module. What goes in and out is pickled, and what goes in is hashable too."""
+_Call = tuple[Job, tuple[Any, ...]]
+"""A job and its arguments."""
 _WAITING = 8
 """The largest number of jobs that wait."""
 _REMEMBERED = 64
@@ -48,13 +50,6 @@ class WorkOutdated(WorkFailed):
     """A job was stopped because its asker asked for another one."""
 
 
-class _Call(NamedTuple):
-    """A job and its arguments."""
-
-    job: Job
-    arguments: tuple[Any, ...]
-
-
 class HeavyWork:
     """Runs jobs in one worker process, which starts with the first of them, and keeps their results."""
 
@@ -63,13 +58,12 @@ class HeavyWork:
         self._process = _Process()
         self._run = self._process.run if run is None else run
         self._changed = threading.Condition()
-        self._waiting: OrderedDict[_Call, Future[Any]] = OrderedDict()
         self._known: OrderedDict[_Call, Future[Any]] = OrderedDict()
-        self._newest: dict[str, _Call] = {}
+        self._waiting: OrderedDict[_Call, str | None] = OrderedDict()
+        """The jobs that wait, and who asked for each of them."""
         self._failed: dict[_Call, float] = {}
-        self._askers: dict[_Call, str] = {}
-        """Who asked for the jobs that wait or run."""
-        self._running: _Call | None = None
+        self._asker: str | None = None
+        """Who asked for the job that runs."""
         self._thread: threading.Thread | None = None
         self._ending = False
 
@@ -79,22 +73,21 @@ class HeavyWork:
         If an `asker` is named, only their newest job is done: an earlier one that waits is cancelled, and one that
         runs is told to stop. `Refused` if too many jobs wait.
         """
-        call = _Call(job, arguments)
+        call = (job, arguments)
         with self._changed:
             known = self._known_result(call)
             if known is not None:
                 return known
-            earlier = None if asker is None else self._waiting.pop(self._newest.get(asker, call), None)
-            if earlier is not None:
-                earlier.cancel()
-            if asker is not None and self._running is not None and self._askers.get(self._running) == asker:
-                self._process.stop_job()
+            if asker is not None:
+                for earlier in [each for each, who in self._waiting.items() if who == asker]:
+                    del self._waiting[earlier]
+                    self._known[earlier].cancel()
+                if self._asker == asker:
+                    self._process.stop_job()
             if self._ending or len(self._waiting) >= _WAITING:
                 raise Refused(Problem.BUSY, "the collector is computing too much for other people now")
-            if asker is not None:
-                self._newest[asker], self._askers[call] = call, asker
             future: Future[Any] = Future()
-            self._waiting[call] = self._known[call] = future
+            self._known[call], self._waiting[call] = future, asker
             self._forget()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="heavy work", daemon=True)
@@ -106,8 +99,8 @@ class HeavyWork:
         """End at once. Those who wait get an error."""
         with self._changed:
             self._ending = True
-            for future in self._waiting.values():
-                future.cancel()
+            for call in self._waiting:
+                self._known[call].cancel()
             self._waiting.clear()
             self._changed.notify()
         self._process.kill()
@@ -126,14 +119,11 @@ class HeavyWork:
         return future
 
     def _forget(self) -> None:
-        """Forget the oldest results if there are too many, and the askers of finished jobs."""
+        """Forget the oldest results if there are too many."""
         done = [call for call, future in self._known.items() if future.done()]
         for call in done[: max(0, len(self._known) - _REMEMBERED)]:
             del self._known[call]
             self._failed.pop(call, None)
-        self._newest = {asker: call for asker, call in self._newest.items() if call in self._waiting}
-        unfinished = {*self._waiting, self._running}
-        self._askers = {call: asker for call, asker in self._askers.items() if call in unfinished}
 
     def _work(self) -> None:
         while True:
@@ -141,10 +131,11 @@ class HeavyWork:
                 self._changed.wait_for(lambda: self._waiting or self._ending)
                 if self._ending:
                     return
-                call, future = self._waiting.popitem(last=False)
+                call, asker = self._waiting.popitem(last=False)
+                future = self._known[call]
                 if not future.set_running_or_notify_cancel():
                     continue
-                self._running = call
+                self._asker = asker
                 self._process.begin_job()
             try:
                 result = self._run(*call)
@@ -158,7 +149,7 @@ class HeavyWork:
             else:
                 future.set_result(result)
             with self._changed:
-                self._running = None
+                self._asker = None
 
 
 def awaited(future: "Future[Any]", seconds: float) -> Any:

@@ -2,17 +2,17 @@
 
 import shlex
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from untrackable import strict_json
 from untrackable.accounting.check import make_campaign
 from untrackable.auditing.attacks import Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
+from untrackable.collector.browser import takes_part
 from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
-from untrackable.display.audit import Line
 from untrackable.display.audit import lines as audit_lines
 from untrackable.display.audit import verdict as audit_verdict
 from untrackable.display.campaign import (
@@ -83,6 +83,19 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
         accuracy=accuracy_words(accuracy) if shares else shown.accuracy(best)[0].removesuffix("."),
         spread=spread_words(accuracy) if shares else "",
         usable=accuracy.usable or not shares,
+        in_pages=_page_words(made),
+    )
+
+
+def _page_words(made: Campaign) -> str:
+    """What the campaign asks of a web page."""
+    if not takes_part(made):
+        return "Web pages cannot ask this: their client does not know this kind of campaign. Programs can."
+    relay = " It must name a relay that the visitor trusts." if made.gateway is not None else ""
+    return (
+        "A page needs the lines that the campaign’s own page will show, and the visitor’s answer. It asks each "
+        "visitor first, stores the answer in their browser, and sends one report. Questions for the same time must "
+        f"be one campaign, a set.{relay}"
     )
 
 
@@ -133,30 +146,15 @@ _DELTA, _PEOPLE = 1e-6, 100_000
 """Delta and number of people of an audit, if the campaign declares none."""
 
 
-class Following(NamedTuple):
-    """The result: the verdict and its table, and the attack on the campaign and on RAPPOR, or why there is none."""
-
-    verdict: list[str]
-    lines: list[Line]
-    missing: dict[str, str]
-    own: list[Followed]
-    rival: list[Followed]
-    no_attack: str
-    eps: float
-
-
-def audit_campaign(document: bytes) -> Following:
-    """Audit a campaign, and attack it beside RAPPOR with the same eps for ever. It takes seconds."""
+def shown_audit(document: bytes) -> dict[str, Any]:
+    """An audit of a campaign, and an attack on it beside RAPPOR, as the parts of a page. It takes seconds."""
     campaign = Campaign.from_bytes(document)
     mechanism, crowd = campaign.mechanism, campaign.guarantee.crowd
     rounds = campaign.last_round or _MOST_ROUNDS
     result: Audit | TurnsAudit
-    own: list[Followed] = []
-    rival: list[Followed] = []
     if campaign.turns is not None:
         delta = _DELTA if crowd is None else crowd.delta
         result = audit_turns(mechanism, campaign.turns, delta=delta, reports=campaign.fewest_reports or None)
-        why = "nobody sends two reports, so there is nothing to match"
     else:
         result = audit(
             mechanism,
@@ -165,14 +163,27 @@ def audit_campaign(document: bytes) -> Following:
             delta=campaign.guarantee.delta or _DELTA,
             people=campaign.fewest_reports or _PEOPLE,
         )
-        own, rival, why = _attacked(campaign, rounds)
-    return Following(
-        audit_verdict(result), audit_lines(result), result.missing, own, rival, why, campaign.guarantee.eps
-    )
+    own, rival, no_attack = attacked(campaign)
+    verdict = audit_verdict(result)
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for line in audit_lines(result):
+        groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))
+    return {
+        "lead": verdict[:2],
+        "verdict": verdict[2:],
+        "groups": groups,
+        "missing": result.missing,
+        "no_attack": no_attack,
+        "rival": rival_words(campaign.guarantee.eps),
+        **(_attack_shown(own, rival) if own else {}),
+    }
 
 
-def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Followed], str]:
-    """The attack on the campaign, and on RAPPOR with the same eps for ever; or why there is none."""
+def attacked(campaign: Campaign) -> tuple[list[Followed], list[Followed], str]:
+    """The attack on a campaign, and on RAPPOR with the same eps for ever; or why there is none."""
+    if campaign.turns is not None:
+        return [], [], "nobody sends two reports, so there is nothing to match"
+    rounds = campaign.last_round or _MOST_ROUNDS
     try:
         own = followed("this campaign", campaign.mechanism, rounds=rounds)
         rival = CATALOGUE["rappor"].for_budget(Budget(eps=campaign.guarantee.eps, reports=rounds))
@@ -183,29 +194,13 @@ def _attacked(campaign: Campaign, rounds: int) -> tuple[list[Followed], list[Fol
     return own, followed("RAPPOR, the same privacy", rival, rounds=rounds), ""
 
 
-def shown_audit(following: Following) -> dict[str, Any]:
-    """The parts of the page: texts and numbers, and nothing that needs this module."""
-    groups: dict[str, list[tuple[str, ...]]] = {}
-    for line in following.lines:
-        groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))
-    return {
-        "lead": following.verdict[:2],
-        "verdict": following.verdict[2:],
-        "groups": groups,
-        "missing": following.missing,
-        "no_attack": following.no_attack,
-        "rival": rival_words(following.eps),
-        **(_attack_shown(following) if following.own else {}),
-    }
-
-
-def _attack_shown(following: Following) -> dict[str, Any]:
-    own, rival = followed_rows(following.own), followed_rows(following.rival)
-    chart = following_chart([*following.own, *following.rival])
+def _attack_shown(ours: list[Followed], theirs: list[Followed]) -> dict[str, Any]:
+    own, rival = followed_rows(ours), followed_rows(theirs)
+    chart = following_chart([*ours, *theirs])
     label = "The share of people that an attack matches, by the number of reports; the table below has the numbers"
-    counts = sorted({point.reports for point in following.own + following.rival})
+    counts = sorted({point.reports for point in ours + theirs})
     return {
-        "answer": followed_words(following.own, following.rival),
+        "answer": followed_words(ours, theirs),
         "caption": FOLLOWING_CAPTION,
         "chart": svg_of(chart.drawing, label),
         "legend": legend(chart.drawing.legend()),

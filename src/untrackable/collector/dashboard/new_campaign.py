@@ -6,7 +6,6 @@ functions, so what they need is loaded there.
 
 import asyncio
 import contextlib
-import re
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +25,7 @@ from untrackable.collector.dashboard.campaign_form import (
     unread_form,
 )
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated
-from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn, part
+from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn, part, sentence
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
 from untrackable.collector.dashboard.signed_in import TOKEN, Form, read_form, redirect, sign_in_first
 from untrackable.collector.problems import Problem, Refused
@@ -86,33 +85,28 @@ class NewCampaign:
 
     async def plan(self, request: Request) -> Response:
         """The form with the plans for what somebody typed. Without a script, this is how plans are shown."""
-        form, problem = await self._sent(request, campaign=False)
-        shown: ShownPlan | None = None
-        computing = False
-        if form.asked is not None and not problem:
-            try:
-                shown = await self._computed(request, form, show_plan, form.asked.goals)
-            except _Computing:
-                computing = True
-            except (Refused, WorkFailed) as error:
-                problem = _sentence(str(error))
-        return await self._shown(request, form, plan=shown, computing=computing, problem=problem)
+        form, planned = await self._planned(request)
+        return await self._shown(request, form, **planned)
 
     async def results(self, request: Request) -> Response:
         """The plans alone, for the script that shows them while somebody types."""
-        form, problem = await self._sent(request, campaign=False)
-        answer: dict[str, Any] = {"errors": form.errors, "computing": False, "html": ""}
-        if problem:
-            answer["html"] = part("plan_results.html", problem=problem)
-        elif form.asked is not None:
-            try:
-                shown = await self._computed(request, form, show_plan, form.asked.goals)
-                answer["html"] = part("plan_results.html", plan=shown, problem="")
-            except _Computing:
-                answer["computing"] = True
-            except (Refused, WorkFailed) as error:
-                answer["html"] = part("plan_results.html", problem=_sentence(str(error)))
+        form, planned = await self._planned(request)
+        html = part("plan_results.html", **planned) if planned["problem"] or planned["plan"] else ""
+        answer = {"errors": form.errors, "computing": planned["computing"], "html": html}
         return JSONResponse(answer, headers=HEADERS)
+
+    async def _planned(self, request: Request) -> tuple[CampaignForm, dict[str, Any]]:
+        """The form that somebody sent, with its plan, or that it is being computed, or why there is none."""
+        form, problem = await self._sent(request, campaign=False)
+        planned = {"plan": None, "computing": False, "problem": problem}
+        if form.asked is not None and not problem:
+            try:
+                planned["plan"] = await self._computed(request, form, show_plan, form.asked.goals)
+            except _Computing:
+                planned["computing"] = True
+            except (Refused, WorkFailed) as error:
+                planned["problem"] = sentence(str(error))
+        return form, planned
 
     async def preview(self, request: Request) -> Response:
         """The exact document of the campaign, and what it means."""
@@ -125,7 +119,7 @@ class NewCampaign:
         except _Computing:
             return await self._shown(request, form, computing=True, previewing=True)
         except (Refused, WorkFailed) as error:
-            return await self._shown(request, form, problem=_sentence(str(error)))
+            return await self._shown(request, form, problem=sentence(str(error)))
         return await run_in_threadpool(page, request, "new_preview.html", campaign=shown, typed=form.typed)
 
     async def create(self, request: Request) -> Response:
@@ -135,7 +129,7 @@ class NewCampaign:
             try:
                 id = await run_in_threadpool(self._stored, form.sent)
             except Refused as refused:
-                problem = _sentence(f"the campaign was not created: {refused.detail}")
+                problem = sentence(f"the campaign was not created: {refused.detail}")
             except StoreUnavailable:
                 problem = (
                     "The campaign was not created: the collector's store is full or not available now. "
@@ -201,17 +195,8 @@ class NewCampaign:
         except (GatewayKeysError, ValueError):
             raise Refused(Problem.INTERNAL, "the keys of this collector's gateway cannot be read") from None
 
-    def _page(
-        self,
-        request: Request,
-        form: CampaignForm,
-        *,
-        plan: ShownPlan | None = None,
-        computing: bool = False,
-        previewing: bool = False,
-        problem: str = "",
-        status: int = 200,
-    ) -> Response:
+    def _page(self, request: Request, form: CampaignForm, *, status: int = 200, **parts: Any) -> Response:
+        parts = {"plan": None, "computing": False, "previewing": False, "problem": "", **parts}
         stranger = signed_in(request) is None
         with page_turn() if stranger else contextlib.nullcontext():
             return page(
@@ -220,11 +205,8 @@ class NewCampaign:
                 status=422 if form.errors else status,
                 form=form,
                 levels=levels(),
-                plan=plan,
-                computing=computing,
-                previewing=previewing,
-                problem=problem,
                 gateway=self._service.settings.gateway_keys is not None,
+                **parts,
             )
 
 
@@ -243,8 +225,3 @@ def _who_is_wrong(request: Request, typed: Form | None) -> str:
         return _READS_ONLY
     right = typed is None or token_is_right(session, typed.get(TOKEN, ""))
     return "" if right else _OUTDATED
-
-
-def _sentence(text: str) -> str:
-    """A text with a capital letter and a full stop."""
-    return text[:1].upper() + re.sub(r"\.?$", ".", text[1:])

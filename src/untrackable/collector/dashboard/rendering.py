@@ -126,11 +126,6 @@ def page(request: Request, template: str, *, status: int = 200, **parts: Any) ->
     return _rendered(template, status, path=request.url.path, session=signed_in(request), **parts)
 
 
-def plain_page(template: str, *, status: int, **parts: Any) -> Response:
-    """A page that does not ask who is signed in, for when the store cannot answer that."""
-    return _rendered(template, status, path="", session=None, **parts)
-
-
 def part(template: str, **parts: Any) -> str:
     """What a template makes of some parts, such as a part of a page for a script that puts it there."""
     return page_template("untrackable.collector.dashboard", f"templates/{template}").render(**parts)
@@ -138,6 +133,11 @@ def part(template: str, **parts: Any) -> str:
 
 def _rendered(template: str, status: int, **parts: Any) -> Response:
     return HTMLResponse(part(template, static=static_address, version=__version__, **parts), status, HEADERS)
+
+
+def sentence(text: str) -> str:
+    """A text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 _ADDRESSES = ("/view/", "/new", "/keys", "/sign-in", "/sign-out")
@@ -166,12 +166,12 @@ def wants_page(scope: Scope) -> bool:
 
 
 def error_page(problem: Problem, detail: str, *, retry_after: int) -> Response:
-    """The page for a problem. It says what to do."""
+    """The page for a problem. It says what to do, and does not ask the store who is signed in."""
     parts: dict[str, Any] = {
         "title": problem.title,
-        "detail": f"{detail[:1].upper()}{detail[1:]}.",
+        "detail": sentence(detail),
         "help": _HELP.get(problem.status, _OTHERWISE),
     }
-    page = plain_page("error.html", status=problem.status, **parts)
+    page = _rendered("error.html", problem.status, path="", session=None, **parts)
     page.headers.update(retry_headers(problem, retry_after))
     return page

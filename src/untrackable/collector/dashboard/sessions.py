@@ -164,7 +164,8 @@ def end_session(request: Request, response: Response) -> None:
 
 
 def _cookie_settings(request: Request) -> dict[str, Any]:
-    secure = _is_secure(request) or _is_from_tls(request)
+    # A page with TLS may have sent the form, even if a proxy says that it was sent to this machine's own address.
+    secure = _is_secure(request) or request.headers.get("origin", "").startswith("https:")
     return {"path": "/", "secure": secure, "httponly": True, "samesite": "strict"}
 
 
@@ -210,11 +211,6 @@ def _session(request: Request) -> Session | None:
 def _is_secure(request: Request) -> bool:
     """Whether the cookie is for TLS only: everywhere but on this machine, because a proxy may talk http to it."""
     return request.url.scheme == "https" or not is_local(request)
-
-
-def _is_from_tls(request: Request) -> bool:
-    """Whether a page with TLS sent a form, even if a proxy says that it was sent to this machine's own address."""
-    return request.headers.get("origin", "").startswith("https:")
 
 
 def _service(request: Request) -> Service:

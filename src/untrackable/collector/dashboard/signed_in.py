@@ -177,10 +177,11 @@ _NUMBER = re.compile("[0-9]{1,10}")
 
 @dataclass(frozen=True, slots=True)
 class ClosableRound:
-    """A round that can be closed: whether it still goes on, so that closing it turns later reports away."""
+    """A round that can be closed. If it goes on, or waits for the relay, closing it turns later reports away."""
 
     number: int
     goes_on: bool
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,29 +204,20 @@ class CampaignActions:
     def close(self, request: Request, session: Session, form: Form) -> Response:
         """Close a round, as `untrackable manage close` does."""
         campaign, number = self._campaign(request), request.path_params["round"]
-        if number < 1:
-            raise Refused(Problem.NOT_FOUND, "the campaign has no such round")
         api.close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
         return _back(campaign.id, f"closed&number={number}")
 
-    def publish(self, request: Request, session: Session, form: Form) -> Response:
-        """Let everybody read the campaign's estimates."""
-        return self._published(request, True)
-
-    def unpublish(self, request: Request, session: Session, form: Form) -> Response:
-        """Require a key for the campaign's estimates."""
-        return self._published(request, False)
+    def publish(self, request: Request, session: Session, form: Form, *, published: bool = True) -> Response:
+        """Let everybody read the campaign's estimates, or require a key for them again."""
+        id = self._service.stored_campaign(request.path_params["campaign"]).id
+        self._service.store.publish(id, published)
+        return _back(id, "published" if published else "unpublished")
 
     def end(self, request: Request, session: Session, form: Form) -> Response:
         """Let the round that takes reports now be the last one."""
         campaign = self._campaign(request)
         end_campaign(self._service.store, campaign, self._service.clock(), self._service.settings)
         return _back(campaign.id, "ended")
-
-    def _published(self, request: Request, published: bool) -> Response:
-        id = self._service.stored_campaign(request.path_params["campaign"]).id
-        self._service.store.publish(id, published)
-        return _back(id, "published" if published else "unpublished")
 
     def _campaign(self, request: Request) -> Campaign:
         return self._service.campaign(self._service.stored_campaign(request.path_params["campaign"]).id)
@@ -244,7 +236,11 @@ def offered_actions(service: Service, request: Request, stored: StoredCampaign) 
     begun = sorted(
         (n for n, state in states.items() if state != "closed" and campaign.begins(n) <= now), reverse=True
     )
-    rounds = tuple(ClosableRound(number, number == present) for number in begun[:_MOST_ROUNDS])
+    held = campaign.relay is not None
+    rounds = tuple(
+        ClosableRound(number, number == present, held and now < service.settings.last_arrival(campaign, number))
+        for number in begun[:_MOST_ROUNDS]
+    )
     over = campaign.rounds is not None and campaign.begins(campaign.rounds + 1) <= now
     return OfferedActions(
         rounds, len(begun) - len(rounds), stored.last_round is None and not over, stored.published

@@ -13,9 +13,9 @@ from tests.auditing.test_turns_audit import turns_campaign
 from tests.collector.conftest import in_this_process
 from tests.collector.samples import campaign
 from tests.collector.servers import Collector, collecting
+from untrackable.collector.dashboard.campaign_page import following_parts
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job
-from untrackable.collector.dashboard.jobs import Following, audit_campaign, shown_audit
-from untrackable.collector.dashboard.pages import following_parts
+from untrackable.collector.dashboard.jobs import attacked, shown_audit
 from untrackable.collector.settings import open_store
 
 
@@ -56,12 +56,12 @@ def finished(collector: Collector, path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def facts() -> Following:
-    return audit_campaign(campaign(rounds=4).to_bytes())
+def shown() -> dict[str, Any]:
+    return shown_audit(campaign(rounds=4).to_bytes())
 
 
 def test_loading_then_the_answer(
-    collector: Collector, held: Held, facts: Following, monkeypatch: pytest.MonkeyPatch
+    collector: Collector, held: Held, shown: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = collector.create(campaign(rounds=4))
     path = f"/view/{asked.id}/following"
@@ -69,7 +69,7 @@ def test_loading_then_the_answer(
         waiting = collector.http.get(path)
         assert waiting.status_code == 202
         assert '<meta http-equiv="refresh" content="3">' in waiting.text
-    monkeypatch.setattr("tests.collector.conftest.done", lambda job, arguments: (True, shown_audit(facts)))
+    monkeypatch.setattr("tests.collector.conftest.done", lambda job, arguments: (True, shown))
     held.go.set()
     text = finished(collector, path)
     assert held.asked == 1
@@ -103,21 +103,21 @@ def test_an_audit_that_fails_says_what_to_do(
     assert "Load this page again in a minute" in text
 
 
-def test_rappor_has_the_same_privacy(facts: Following) -> None:
+def test_rappor_has_the_same_privacy() -> None:
     """Its eps is 2h·ln((1-f/2)/(f/2)), whatever the campaign's deck is."""
-    assert facts.eps == 8
-    assert {point.reports for point in facts.own} == {point.reports for point in facts.rival} == {1, 2}
-    best = max(point.matched.lower for point in facts.rival if not point.different)
+    asked = campaign(rounds=4)
+    own, rival, _ = attacked(asked)
+    assert asked.guarantee.eps == 8
+    assert {point.reports for point in own} == {point.reports for point in rival} == {1, 2}
+    best = max(point.matched.lower for point in rival if not point.different)
     assert best > 10 / 300
-    assert all(point.matched.lower <= 1 / 300 for point in facts.own if not point.different)
-    f = 2 / (1 + math.exp(facts.eps / 4))
-    assert 2 * 2 * math.log((1 - f / 2) / (f / 2)) == pytest.approx(facts.eps)
+    assert all(point.matched.lower <= 1 / 300 for point in own if not point.different)
+    f = 2 / (1 + math.exp(8 / 4))
+    assert 2 * 2 * math.log((1 - f / 2) / (f / 2)) == pytest.approx(8)
 
 
 def test_one_round_has_nothing_to_follow() -> None:
-    audit = audit_campaign(campaign(rounds=1).to_bytes())
-    assert audit.no_attack == "following takes at least two rounds"
-    assert audit.own == audit.rival == []
+    assert attacked(campaign(rounds=1)) == ([], [], "following takes at least two rounds")
 
 
 def test_one_turn_has_no_attack(collector: Collector, held: Held) -> None:

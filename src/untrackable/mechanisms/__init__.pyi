@@ -1,0 +1,32 @@
+from untrackable.mechanisms.changing_bit import OneChange as OneChange
+from untrackable.mechanisms.changing_bit import Votes as Votes
+from untrackable.mechanisms.dbitflip import DBitFlip as DBitFlip
+from untrackable.mechanisms.deck import Dealt as Dealt
+from untrackable.mechanisms.deck import Deck as Deck
+from untrackable.mechanisms.divided import Divided as Divided
+from untrackable.mechanisms.fading import Faded as Faded
+from untrackable.mechanisms.fading import Fading as Fading
+from untrackable.mechanisms.fixed_vector import Assigned as Assigned
+from untrackable.mechanisms.fixed_vector import FixedVector as FixedVector
+from untrackable.mechanisms.inner_product import NoisyInnerProduct as NoisyInnerProduct
+from untrackable.mechanisms.interface import Mechanism as Mechanism
+from untrackable.mechanisms.interface import from_json as from_json
+from untrackable.mechanisms.kept_bits import Bitwise as Bitwise
+from untrackable.mechanisms.kept_bits import Unary as Unary
+from untrackable.mechanisms.kept_symbol import Lgrr as Lgrr
+from untrackable.mechanisms.local import Fresh as Fresh
+from untrackable.mechanisms.local import OneBitMean as OneBitMean
+from untrackable.mechanisms.local import Present as Present
+from untrackable.mechanisms.local import RandomizedResponse as RandomizedResponse
+from untrackable.mechanisms.local import SubsetSelection as SubsetSelection
+from untrackable.mechanisms.loloha import Loloha as Loloha
+from untrackable.mechanisms.rappor import Rappor as Rappor
+from untrackable.mechanisms.sketches import CountMeanSketch as CountMeanSketch
+from untrackable.mechanisms.sketches import HadamardSketch as HadamardSketch
+from untrackable.mechanisms.stored import InnerProduct as InnerProduct
+from untrackable.mechanisms.stored import Memoized as Memoized
+from untrackable.mechanisms.stored import Stored as Stored
+from untrackable.mechanisms.string_levels import Levelled as Levelled
+from untrackable.mechanisms.views import Views as Views
+
+__all__: list[str]

@@ -1,0 +1,266 @@
+"""Holds sealed reports until the end of their round, and then releases them once, shuffled.
+
+A sender names the time of the release, which follows from the campaign and is the same for everybody in a round.
+The sender is answered when the report is on disk, like everybody else and whatever the collector does.
+
+At its time a release begins: no report is added any more. Its reports are passed on in random order, over
+connections of the relay's own. A report is deleted when the gateway has answered that it has it, or that it can
+never open it. All others are passed on again, more and more rarely. After a kill in between, some are passed on
+twice. The collector takes a report once, and a second copy of the same bytes tells nothing about its sender.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from untrackable import checks
+from untrackable.relay.gateway import NotRelayed, RelayProblem
+from untrackable.relay.held_reports import FIRST, HeldReports, HoldingFailed, Release
+from untrackable.serving.problems import error_location
+
+_log = logging.getLogger("untrackable.relay")
+_Result = TypeVar("_Result")
+_Given = ParamSpec("_Given")
+
+DAY = 86_400
+_TOGETHER = 256
+"""The number of reports that are passed on before those of them that arrived are deleted."""
+_LOOK_SECONDS, _LONGEST_WAIT = 0.5, 300.0
+"""How often the relay looks for a release that begins. While a gateway takes nothing, it waits twice as long each
+time."""
+_EXPIRY_SECONDS = 3600.0
+"""How often the relay looks for reports that are deleted because no gateway has taken them.
+
+A relay that was away for days tries for as long to deliver them first."""
+_MOST_TIMES = 100_000
+"""The largest number of times for which a relay holds reports at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingSettings:
+    """The bounds of releases and of what is held."""
+
+    every: int = 3600
+    """Times of releases are multiples of this number of seconds, so there are few of them."""
+    ahead: int = 40
+    """How many days ahead a release may be."""
+    keep: int = 7
+    """How many days after their release reports are deleted that no gateway has taken."""
+    most: int = 1_000_000
+    """The largest number of held reports."""
+    most_of_one: int = 500_000
+    """The largest number of held reports of one release."""
+
+    def __post_init__(self) -> None:
+        for name in ("every", "ahead", "keep", "most", "most_of_one"):
+            checks.settle(self, **{name: checks.integer(name, getattr(self, name), low=1)})
+        if self.ahead * DAY > self.every * _MOST_TIMES:
+            raise ValueError(
+                f"ahead must be at most {self.every * _MOST_TIMES // DAY} days with a release every {self.every} "
+                f"seconds, got {self.ahead}"
+            )
+
+
+class ReleaseCount(NamedTuple):
+    """The number of reports that a release had when it began, and of those that it still has."""
+
+    reports: int
+    left: int
+
+
+PassOn = Callable[[Release, bytes], Awaitable[bool]]
+"""Passes a report of a release on. True if it never needs to be passed on again."""
+
+
+class _Arrived(NamedTuple):
+    """A report that waits to be stored, and what is told once it is."""
+
+    release: Release
+    body: bytes
+    stored: asyncio.Future[None]
+
+
+class Holding:
+    """The held reports of one relay, and their releases."""
+
+    def __init__(
+        self,
+        settings: HoldingSettings,
+        held: HeldReports,
+        gateways: Collection[str],
+        pass_on: PassOn,
+        clock: Callable[[], float],
+        trusted: Callable[[], float | None],
+    ) -> None:
+        """`trusted` is the time by which releases begin; None while the clock is doubted: none can be undone."""
+        self._settings, self._held, self._pass_on, self._clock = settings, held, pass_on, clock
+        self._trusted, self._gateways = trusted, gateways
+        self._thread = ThreadPoolExecutor(1, "held-reports")
+        self._counts: Counter[Release] = Counter(self._held.counts())
+        self._total = self._counts.total()
+        self._begun = self._held.begun()
+        self._arrived: list[_Arrived] = []
+        self._wake = asyncio.Event()
+        self._after: dict[Release, bytes] = {}
+        """For releases under way: the last report that was tried."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Store and release within the block."""
+        with self._thread:
+            work = [self._store(), self._expire(), *(self._release_all(gateway) for gateway in self._gateways)]
+            tasks = [asyncio.create_task(one) for one in work]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                with contextlib.suppress(HoldingFailed):
+                    await self._in_thread(self._held.tidy)
+                await self._in_thread(self._held.close)
+
+    async def hold(self, release: Release, body: bytes) -> None:
+        """Store a report. It is on disk afterwards."""
+        self._check(release)
+        self._count(release, 1)
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._arrived.append(_Arrived(release, body, stored))
+        self._wake.set()
+        await stored
+
+    def released(self, release: Release) -> ReleaseCount:
+        """How many reports a release had. Nothing is told before it begins: it would show when people send."""
+        if release not in self._begun:
+            raise NotRelayed(RelayProblem.NOT_FOUND, "no release of this time has begun, or it was long ago")
+        return ReleaseCount(self._begun[release], self._counts[release])
+
+    def _check(self, release: Release) -> None:
+        """Refuse a report that cannot be held."""
+        settings, now = self._settings, self._clock()
+        if release.time % settings.every:
+            every = f"this relay releases reports at times that are multiples of {settings.every} seconds"
+            raise NotRelayed(RelayProblem.OTHER_RELEASE, every)
+        if release.time > now + settings.ahead * DAY:
+            raise NotRelayed(RelayProblem.OTHER_RELEASE, f"a release may be {settings.ahead} days ahead")
+        if release.time <= now or release in self._begun:
+            raise NotRelayed(RelayProblem.RELEASED, "the reports of this release have been passed on")
+        if self._counts[release] >= settings.most_of_one or self._total >= settings.most:
+            raise NotRelayed(RelayProblem.FULL, "the relay holds as many reports as it may")
+
+    def _count(self, release: Release, change: int) -> None:
+        self._total += change
+        self._counts[release] += change
+        if not self._counts[release]:
+            del self._counts[release]
+
+    async def _store(self) -> None:
+        """Store together all reports that arrived while those before were being stored."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            arrived, self._arrived = self._arrived, []
+            for one in arrived:
+                if one.release in self._begun:
+                    self._answer(one, NotRelayed(RelayProblem.RELEASED, "the release has just begun"))
+            group = [one for one in arrived if one.release not in self._begun]
+            failed = None
+            try:
+                await self._in_thread(self._held.add, [(one.release, one.body) for one in group])
+            except HoldingFailed as error:
+                _log.error("Reports could not be stored, and their senders were told: %s", error)
+                problem = RelayProblem.FULL if error.full else RelayProblem.NOT_STORED
+                failed = NotRelayed(problem, "the report was not stored")
+            except Exception as error:
+                _log.error("Reports could not be stored because of a fault: %s", error_location(error))
+                failed = NotRelayed(
+                    RelayProblem.INTERNAL, "this is a fault of the relay; the report was not stored"
+                )
+            for one in group:
+                self._answer(one, failed)
+
+    def _answer(self, one: _Arrived, failed: NotRelayed | None) -> None:
+        if failed is not None:
+            self._count(one.release, -1)
+        if one.stored.done():  # Its sender is gone.
+            return
+        if failed is None:
+            one.stored.set_result(None)
+        else:
+            one.stored.set_exception(failed)
+
+    async def _release_all(self, gateway: str) -> None:
+        """Pass on all reports for a gateway whose time has come, and try again while some are left."""
+        wait = _LOOK_SECONDS
+        while True:
+            now = self._trusted()
+            mine = (each for each in self._counts if each.gateway == gateway)
+            due = [] if now is None else sorted(each for each in mine if each.time <= now)
+            moved = True
+            for release in due:
+                try:
+                    moved = await self._release(release) and moved
+                except HoldingFailed as error:
+                    moved = False
+                    _log.error("A release waits, because its file cannot be used: %s", error)
+                except Exception as error:
+                    moved = False
+                    _log.error("A release waits because of a fault: %s", error_location(error))
+            wait = _LOOK_SECONDS if moved else min(_LONGEST_WAIT, 2 * wait)
+            await asyncio.sleep(wait)
+
+    async def _release(self, release: Release) -> bool:
+        """Pass on the reports of a release until none is left, or the gateway takes none. True if it took some."""
+        if release not in self._begun:
+            self._begun[release] = 0  # From here on no report is added.
+        if not self._begun[release]:
+            self._begun[release] = await self._in_thread(self._held.begin, release)
+        while True:
+            after = self._after.get(release, FIRST)
+            some = await self._in_thread(self._held.some, release, after, _TOGETHER)
+            if not some:
+                self._after.pop(release, None)
+                if not self._counts[release]:
+                    await self._in_thread(self._held.tidy)
+                return not self._counts[release]  # Those that are left were not taken.
+            taken = await asyncio.gather(*(self._pass_on(release, body) for _, body in some))
+            names = [name for (name, _), done in zip(some, taken, strict=True) if done]
+            await self._in_thread(self._held.delete, release, names)
+            self._count(release, -min(len(names), self._counts[release]))  # Others may have expired meanwhile.
+            self._after[release] = some[-1][0]
+            if not names:
+                return False
+
+    async def _expire(self) -> None:
+        """Delete reports that no gateway has taken for long, and forget about old releases."""
+        while True:
+            await asyncio.sleep(_EXPIRY_SECONDS)
+            if (now := self._trusted()) is None:
+                continue
+            oldest = int(now) - self._settings.keep * DAY
+            try:
+                for release in [each for each in self._counts if each.time < oldest]:
+                    lost = self._counts[release]
+                    await self._in_thread(self._held.delete_all, release)
+                    self._count(release, -lost)
+                    _log.error("%d reports were deleted, because no gateway has taken them for days", lost)
+                await self._in_thread(self._held.forget, oldest)
+                self._begun = {each: count for each, count in self._begun.items() if each.time >= oldest}
+            except HoldingFailed as error:
+                _log.error("Old reports could not be deleted: %s", error)
+
+    async def _in_thread(
+        self, work: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
+    ) -> _Result:
+        """Use the file in the one thread that may. Work that has begun is finished, whatever happens here."""
+        task = functools.partial(work, *args, **named)
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, task))
