@@ -13,6 +13,10 @@ from hypothesis import settings
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
+# Clients send nothing where these are set.
+for name in ("CI", "DO_NOT_TRACK"):
+    os.environ.pop(name, None)
+
 # Every worker of the tests has a core of its own: threads of linear algebra would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

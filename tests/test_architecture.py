@@ -17,7 +17,7 @@ CLIENTS = Path(__file__).parent.parent / "clients"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 BASICS = {
-    "arrays", "errors", "checks", "brackets", "early_interrupts", "extras", "framing", "lazy_names",
+    "arrays", "errors", "checks", "brackets", "csv_cells", "early_interrupts", "extras", "framing", "lazy_names",
     "notebook_view", "progress", "strict_json", "units", "web_address", "whole_files",
 }  # fmt: skip
 """Small modules at the root that every package may use."""
@@ -76,7 +76,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reports": ("files", "arrow csv numpy", "reader", "*"),
     "auditing": ("streams attacks", "audit black_box", "recordings comparison", "file_audit"),
     "planning": ("goal_fields", "goals", "forecast", "plan"),
-    "client": ("folder policy", "state ledger sending", "client"),
+    "client": ("folder policy quiet", "state ledger sender sending", "preview", "client", "job", "take_part"),
     "cli": ("terminal", "mechanism_argument", "options", "campaign", "*"),
 }  # fmt: skip
 """Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""
@@ -276,6 +276,16 @@ def test_a_client_loads_nothing_that_only_servers_and_estimates_need() -> None:
         "from untrackable import Campaign, Policy;"
         "loaded |= {'numpy', 'click', 'ssl', 'http.client', 'urllib.request'} & set(sys.modules);"
         "loaded |= {name for name in sys.modules if name.startswith('untrackable.mechanisms')};"
+        "sys.exit(f'loaded {loaded}' if loaded else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603
+
+
+def test_a_run_without_a_turn_loads_next_to_nothing() -> None:
+    script = (
+        "import sys; before = set(sys.modules); from untrackable import take_part;"
+        "loaded = {'contextlib', 'dataclasses', 'hashlib', 'pathlib', 'typing', 'untrackable.errors'};"
+        "loaded &= set(sys.modules) - before;"
         "sys.exit(f'loaded {loaded}' if loaded else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603

@@ -26,7 +26,7 @@ def needs(measured: Measured) -> list[tuple[str, ...]]:
     """A row for each population."""
     cost = {row.comparison: row.value for row in measured.rows}
     rows = []
-    for people, exponent in ((10**6, 6), (10**8, 8), (10**9, 9)):
+    for people, exponent in ((10**8, 8), (10**9, 9)):
         for rounds in (1, 20):
             daily = people / rounds
             second = PEAK * daily / DAY

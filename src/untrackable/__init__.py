@@ -6,7 +6,7 @@ Encodings, from what people hold to integers and back: `Bit`, `IntegerRange`, `B
 `HashedStrings`, `DiscoveredStrings`.
 
 `Campaign` is a question as a public document (`Guarantee`: what it declares; `Directory`: the published ones).
-`Client` answers it for a person within their `Policy`.
+`Client` answers it for a person within their `Policy`; `take_part` does all of it in one call that never waits.
 
 `write_reports` and `read_reports` stream files of reports, `estimate_files` turns them into frequencies, and
 `discover` finds frequent strings that nobody listed.

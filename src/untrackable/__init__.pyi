@@ -5,6 +5,7 @@ from untrackable.auditing.file_audit import audit_file as audit_file
 from untrackable.brackets import Bracket as Bracket
 from untrackable.client.client import Client as Client
 from untrackable.client.policy import Policy as Policy
+from untrackable.client.take_part import take_part as take_part
 from untrackable.discovery.discovery import discover as discover
 from untrackable.encodings.encoding import Bit as Bit
 from untrackable.encodings.encoding import Categories as Categories

@@ -48,4 +48,8 @@ def require(name: str) -> None:
 
 
 def _missing(name: str) -> ExtraMissing:
+    import importlib.util
+
+    if name == "collector" and importlib.util.find_spec("fcntl") is None:
+        return ExtraMissing(f"{EXTRAS[name][0]} Linux or macOS")
     return ExtraMissing(f"{EXTRAS[name][0]} packages that are not installed: pip install 'untrackable[{name}]'")

@@ -268,6 +268,34 @@ def test_one_call_asks_about_several_campaigns(context: BrowserContext, asking: 
     assert asking.complaints == []
 
 
+def test_a_run_that_fails_is_begun_again(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
+    """With the next yes of the person, and without a complaint that nobody handles."""
+    page = opened(asking, context)
+    begin(page, asking, {asked.id: "page 3"}, eps=5)
+    button(page, "Take part").click()
+    assert page.evaluate("over")
+    asking.clock.now = BEGIN - 100
+    other = asking.ask(question(RandomizedResponse(eps=1), Bit(), first_round=BEGIN + 4 * HOUR))
+    page = opened(asking, context)
+    page.evaluate(
+        """() => {
+            const wait = window.setTimeout.bind(window);
+            window.failures = 0;
+            window.setTimeout = (work, ms) => {
+                if (ms < 60_000) return wait(work, ms);
+                failures++;
+                throw new Error("there is no timer");
+            };
+        }"""
+    )
+    begin(page, asking, {asked.id: "page 3", other.id: True}, eps=5)
+    page.wait_for_function("window.failures == 1")
+    button(page, "Take part").click()
+    assert page.evaluate("over")
+    page.wait_for_function("window.failures == 2")
+    assert asking.complaints == []
+
+
 def test_a_yes_is_also_one_to_a_larger_policy(context: BrowserContext, asking: Asking, asked: Campaign) -> None:
     """Until then nothing is joined under it. Afterwards all campaigns are answered, also on this visit."""
     other = asking.ask(question(RandomizedResponse(eps=1), Bit(), first_round=BEGIN + 4 * HOUR))

@@ -271,6 +271,30 @@ def test_what_the_relay_did_not_take_is_sent_with_a_later_visit(study: Study, tm
     assert (study.sent(), page.evaluate("client.due()")) == ("nothing", None)
 
 
+def test_without_consent_a_run_ends_until_the_person_agrees(study: Study, tmp_path: Path) -> None:
+    """It does not ask again and again."""
+    asked = study.campaign(held=True)
+    study.join(asked)
+    study.at_its_moment(100)
+    told = study.page.evaluate(
+        """async ([id, relay]) => {
+            const told = [];
+            const note = outcome => {
+                if (told.push(outcome) > 5) throw new Error("it spins");
+            };
+            let agreed = false;
+            const client = made(id, { eps: 2, relays: [relay] }, { consent: () => agreed });
+            await client.run(note);
+            agreed = true;
+            await client.run(note);
+            return told;
+        }""",
+        [asked.id, study.relay],
+    )
+    assert told == ["no consent", "accepted"]
+    assert held_in(tmp_path) == 1
+
+
 def test_after_the_round_nothing_is_sent_to_a_relay_that_holds(study: Study, tmp_path: Path) -> None:
     asked, page = study.campaign(held=True), study.page
     study.join(asked)

@@ -59,7 +59,7 @@ lower, bracket or sampled; `standard_error` is estimated. A share that the repor
 is false; `unclamped` is the unbiased estimate, which may be below 0 or above 1.
 
 No spreadsheet runs a cell of a CSV file: a text that it might take for a formula, such as `=1+1`, begins with an
-apostrophe, also behind blanks or with a full-width sign. `untrackable.estimation.estimate.csv_text` gives
+apostrophe, also behind blanks or with a full-width sign. `untrackable.csv_cells.csv_text` gives
 the text back. Other formats have it as it is.
 
 | command | a row for each | columns |
@@ -111,11 +111,11 @@ def commands_page() -> str:
     for job, modules in JOBS.items():
         names = " ".join(modules.values()).split()
         rows = [
-            f"| `untrackable {name}` | {first_line(command)} |"
+            f"- `untrackable {name}`: {first_line(command)}"
             for name, command in known.items()
             if name.split()[0] in names
         ]
-        parts.append("\n".join((f"## {job}", "", "| command | what it does |", "|---|---|", *rows, "")))
+        parts.append("\n".join((f"## {job}", "", *rows, "")))
     return "\n".join((*parts, _CONCLUSION))
 
 

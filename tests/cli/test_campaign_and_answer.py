@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.commands import run
+from tests.cli.commands import output, run
 from tests.own_sleep import replace_sleep
 from tests.protocol.test_crowd_declaration import GATEWAY
 from untrackable import strict_json
@@ -27,10 +27,12 @@ from untrackable.client.client import Member
 from untrackable.client.folder import Folder
 from untrackable.client.policy import LIMITS
 from untrackable.client.state import State
+from untrackable.display import campaign as campaign_words
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import StateError
 from untrackable.protocol.campaign import Campaign, Directory, HoldingRelay
+from untrackable.relay.holding import HoldingSettings
 from untrackable.theory.crowd import fewest_likely_reports
 from untrackable.theory.turns import Turns
 
@@ -812,12 +814,43 @@ def test_a_campaign_with_a_relay_that_holds(keys: Path, tmp_path: Path) -> None:
     released = f"released: the reports of a round, which are this crowd, at once by {HOLDS}, 3,600 seconds after"
     assert released in checked.output
     other = tmp_path / "other.json"
+    assert "--release-" not in told.output + checked.output
     run("campaign", "new", str(other), *asked, "--release-after", "90m")
     assert Campaign.from_bytes(other.read_bytes()).relay == HoldingRelay(HOLDS, 5400)
     odd = tmp_path / "odd.json"
     run("campaign", "new", str(odd), *asked, "--first", "2099-01-01T10:55:07")
     made = Campaign.from_bytes(odd.read_bytes())
     assert (made.leaves(1) % 3600, made.leaves(5) % 3600) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("times", "every", "ahead"),
+    [
+        (["--every", "90m"], 1800, 40),
+        (["--every", "30m"], 1800, 40),
+        (["--every", "1d", "--release-after", "10m"], 600, 40),
+        (["--every", "8w"], 3600, 57),
+        (["--every", "41d", "--release-after", "15m"], 900, 42),
+    ],
+)
+def test_a_campaign_says_if_it_needs_other_settings_of_its_relay(
+    times: list[str], every: int, ahead: int, keys: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "crowd.json"
+    asked = [*NEW, *CROWD, "--eps", "4", "--gateway", str(keys), "--hold-at", HOLDS, "--first", "2099-01-01"]
+    told = [run("campaign", "new", str(place), *asked, *times)]
+    told += [run("campaign", each, str(place)) for each in ("show", "verify")]
+    changed = [f"--release-every {every}"] * (every != 3600) + [f"--release-ahead {ahead}"] * (ahead != 40)
+    words = f"a relay that is started with `{' '.join(changed)}`: any other refuses reports of this campaign."
+    assert [(each.exit_code, words in each.output) for each in told] == [(0, True)] * 3
+    made = Campaign.from_bytes(place.read_bytes())
+    assert math.gcd(*(made.leaves(round) for round in range(1, 11))) % every == 0
+    assert made.leaves(1) - made.begins(1) <= ahead * 86_400
+
+
+def test_it_is_known_what_relays_release_if_nobody_says_otherwise() -> None:
+    usual = HoldingSettings()
+    assert (usual.every, usual.ahead) == (campaign_words._RELEASE_EVERY, campaign_words._RELEASE_AHEAD)
 
 
 def test_the_policy_names_the_relay_that_a_campaign_names(keys: Path, tmp_path: Path) -> None:
@@ -902,3 +935,26 @@ def test_answering_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
     wrong = run("policy", "set", "--no-relay", "--relay", relay, "--folder", folder)
     assert "not both" in wrong.output
     assert "relay must be https" in run("policy", "set", "--relay", "http://x.example", "--folder", folder).output
+
+
+def test_a_preview_changes_nothing(once: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shown = json.loads(output("preview", once, "--folder", home, "--json", given="Safari\n"))
+    assert shown["bytes"] == len(shown["example"]) // 2
+    assert (shown["accepted"], shown["joined"]) == (True, False)
+    assert not home.exists()
+    said = output("preview", once, "--folder", home, given="Safari\n")
+    assert "An example of a report about your answer" in said
+    assert "of your budget is left" in said
+    assert output("preview", once, "--folder", home, given="", code=1).startswith("Error: standard input is empty")
+
+
+@pytest.mark.parametrize("name", ["CI", "DO_NOT_TRACK"])
+def test_switched_off_nothing_is_stored_or_sent(name: str, once: Path, tmp_path: Path) -> None:
+    home, pin = tmp_path / "home", Campaign.from_bytes(once.read_bytes()).id
+    switched = {name: "1"}
+    done = run("answer", once, "--pin", pin, "--folder", home, given="Safari\n", **switched)
+    assert (done.exit_code, "switched off" in done.output) == (0, True)
+    done = run("send", "http://127.0.0.1:9", "--folder", home, **switched)
+    assert (done.exit_code, "switched off" in done.output) == (0, True)
+    assert not home.exists()

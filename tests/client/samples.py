@@ -8,7 +8,7 @@ from typing import Any
 
 from untrackable.client.client import Client
 from untrackable.client.policy import Policy
-from untrackable.client.sending import Address, Ready, Reply
+from untrackable.client.sending import WINDOW, Address, Ready, Reply
 from untrackable.encodings.encoding import Bit
 from untrackable.encodings.numbers import IntegerRange
 from untrackable.mechanisms.deck import Deck
@@ -107,7 +107,11 @@ def send(member: Any, server: Server, clock: Clock, *places: str) -> str:
     """Send from these places, in turn; the last one for ever after."""
     left = list(places or (HOME,))
     found = member.send(
-        SERVER, post=server, look=lambda host, port: left.pop(0) if len(left) > 1 else left[0], sleep=clock.sleep
+        SERVER,
+        timeout=WINDOW,
+        post=server,
+        look=lambda host, port: left.pop(0) if len(left) > 1 else left[0],
+        sleep=clock.sleep,
     )
     return str(found.name)
 

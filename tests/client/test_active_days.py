@@ -155,3 +155,11 @@ def test_copies_make_the_same_report_of_the_same_days(tmp_path: Path) -> None:
             assert later != made[0]
         return
     raise AssertionError("nobody has the second round")
+
+
+def test_a_report_that_only_counts_a_person_is_sent(tmp_path: Path) -> None:
+    clock, server = Clock(), Server()
+    someone = client(tmp_path / "c", turns_campaign(Present(), encoding=Presence(), eps=0.0, rounds=1), clock)
+    someone.used()
+    clock.now = someone.due() or 0.0
+    assert send(someone, server, clock) == "ACCEPTED"

@@ -351,7 +351,7 @@ def test_a_folder_that_others_can_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir(mode=0o755)
     (tmp_path / "c").chmod(0o755)
     with pytest.raises(StateError, match="owner alone"):
-        client(tmp_path / "c", campaign(), Clock())
+        client(tmp_path / "c", campaign(), Clock()).due()
 
 
 @pytest.mark.parametrize("now", [float("nan"), float("inf"), -float("inf")])

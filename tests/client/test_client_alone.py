@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from tests import distribution
 from tests.client.samples import START, campaign, turns_campaign
 from tests.client.vectors import VISIT, about, in_a_crowd
 from tests.randomizers.test_vectors import GROUPS
-from untrackable.client import client, sending
+from untrackable.client import client, sending, take_part
+from untrackable.client.ledger import read_ledger
 from untrackable.encodings.encoding import Categories, Choices, Encoding, Presence
 from untrackable.encodings.numbers import Buckets, IntegerRange
 from untrackable.encodings.record import Path as AnswerPath
@@ -69,10 +71,12 @@ for number, (document, value) in enumerate(json.loads(Path(sys.argv[2]).read_tex
     asked = Campaign.from_bytes(document.encode())
     policy, now = Policy(eps=9.0, turns_a_year=99, pins=(asked.id,)), asked.first_round - 1.0
     client = Client(asked, None, policy, folder=Path(sys.argv[3]) / str(number), clock=lambda: now)
+    shown = client.preview(value)
     client.answer(value)
     now = client.due()
     assert client.send(f"http://127.0.0.1:{server.server_port}").name == "ACCEPTED"
     assert client.send(f"http://127.0.0.1:{server.server_port}").name == "NOTHING"
+    assert len(shown.example) == len(bytes.fromhex(bodies[-1][1])) and shown.refusal is None
 server.shutdown()
 for name in ("numpy", "scipy", "click", "rich", "pyhpke", "cryptography", "untrackable.mechanisms"):
     assert name not in sys.modules, name
@@ -147,12 +151,37 @@ def test_a_client_makes_the_golden_reports(alone: Path, tmp_path: Path) -> None:
 
 
 FIRST = "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
+TAKE_PART = (
+    FIRST
+    + """
+import time
+from untrackable import take_part
+from untrackable.client import quiet
+
+def run():
+    return take_part(Path(sys.argv[2]).read_bytes(), "http://127.0.0.1:9", 1, folder=sys.argv[3])
+
+print(run())
+until = time.monotonic() + 60
+while not quiet.next_looks(sys.argv[3]) and time.monotonic() < until:
+    time.sleep(0.05)
+print(run(), "untrackable.client.client" in sys.modules)
+"""
+)
 READ = FIRST + "from untrackable import Campaign; Campaign.from_bytes(Path(sys.argv[2]).read_bytes())"
 JOIN = READ.replace("import Campaign;", "import Campaign, Client, Policy; asked =") + (
     "\npolicy = Policy(eps=9.0, relays=('https://relay.example',), pins=(asked.id,))"
     "\nClient(asked, None, policy, folder=Path(sys.argv[3]), clock=lambda: asked.first_round - 1.0).answer(1)"
 )
 MISSING = "packages that are not installed: pip install 'untrackable[all]'"
+
+
+def test_a_program_takes_part_in_one_call(alone: Path, tmp_path: Path) -> None:
+    made = turns_campaign(first_round=int(time.time()) + HOUR)
+    (tmp_path / "asked").write_bytes(made.to_bytes())
+    run = python(TAKE_PART, alone, tmp_path / "asked", tmp_path / "folder")
+    assert run.stdout.splitlines() == [take_part.HANDED_OVER, f"{take_part.NOTHING} False"], run.stderr
+    assert read_ledger(tmp_path / "folder").accounts[made.id].life
 
 
 @pytest.mark.parametrize(

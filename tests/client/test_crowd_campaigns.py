@@ -1,6 +1,6 @@
 """Campaigns that rely on a crowd: both observers are limited, and nothing ever goes out but through a relay."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from tests.client.test_sealed_post import PROBLEM, Relay, http
 from untrackable.accounting.check import client_problems, verify
 from untrackable.client.client import GRACE, Client, Member, SendTimes, members
 from untrackable.client.ledger import Account, read_ledger, store_policy
-from untrackable.client.sending import Outcome, Reply
+from untrackable.client.sending import WINDOW, Outcome, Reply
 from untrackable.errors import CampaignRefused, PolicyRaised
 from untrackable.mechanisms.deck import Deck
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -159,7 +159,7 @@ class Study:
 
     def send(self, member: Member | None = None, place: str = HOME, server: str = SERVER) -> str:
         sent = (member or self.member).send(
-            server, post=Gone(), look=lambda host, port: place, sleep=self.clock.sleep
+            server, timeout=WINDOW, post=Gone(), look=lambda host, port: place, sleep=self.clock.sleep
         )
         return sent.name
 
@@ -257,7 +257,7 @@ def test_without_a_network_at_its_moment_a_round_is_let_go(study: Study, place: 
     assert (study.member.due() or 0) >= START + DAY
 
 
-def interrupted(body: bytes) -> Reply:
+def interrupted(body: bytes, note: Callable[[], bool]) -> Reply:
     raise KeyboardInterrupt
 
 

@@ -23,7 +23,7 @@ from tests.client.samples import (
 from untrackable.client import sending
 from untrackable.client.client import Client
 from untrackable.client.folder import SENDING
-from untrackable.client.sending import Address, Ready, Reply, look
+from untrackable.client.sending import WINDOW, Address, Ready, Reply, look
 
 
 def someone(folder: Path) -> tuple[Client, Clock]:
@@ -62,7 +62,9 @@ def test_attempts_are_bounded_and_the_waits_grow(tmp_path: Path) -> None:
         waits.append(seconds)
         clock.sleep(seconds)
 
-    assert made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep).name == "GIVEN_UP"
+    assert (
+        made.send(SERVER, timeout=WINDOW, post=server, look=lambda host, port: HOME, sleep=sleep).name == "GIVEN_UP"
+    )
     assert len(server.bodies) == sending.TRIES
     for tries, wait in enumerate(waits):
         usual = sending.FIRST_WAIT * 2**tries
@@ -75,11 +77,15 @@ def test_no_attempt_after_the_window(tmp_path: Path) -> None:
     made, clock = someone(tmp_path / "c")
 
     def slow(address: Address, body: bytes, ready: Ready) -> Reply:
+        assert ready("", address.host)
         clock.sleep(120)
         return Reply(None)
 
     began = clock.now
-    assert made.send(SERVER, post=slow, look=lambda host, port: HOME, sleep=clock.sleep).name == "GIVEN_UP"
+    assert (
+        made.send(SERVER, timeout=WINDOW, post=slow, look=lambda host, port: HOME, sleep=clock.sleep).name
+        == "GIVEN_UP"
+    )
     assert clock.now - began <= sending.WINDOW + 120
 
 
@@ -87,7 +93,9 @@ def test_who_slept_beyond_the_window_sends_nothing_again(tmp_path: Path) -> None
     """A machine that is suspended between two attempts, in the same network and the same round."""
     made, clock = someone(tmp_path / "c")
     server = Server(503)
-    found = made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=lambda seconds: clock.sleep(1800))
+    found = made.send(
+        SERVER, timeout=WINDOW, post=server, look=lambda host, port: HOME, sleep=lambda seconds: clock.sleep(1800)
+    )
     assert found.name == "GIVEN_UP"
     assert len(server.bodies) == 1
 
@@ -98,9 +106,13 @@ def test_the_server_may_ask_for_patience_within_the_window(wanted: float, outcom
     replies, began = [Reply(503, wanted), Reply(200)], clock.now
 
     def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        assert ready("", address.host)
         return replies.pop(0)
 
-    assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == outcome
+    assert (
+        made.send(SERVER, timeout=WINDOW, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name
+        == outcome
+    )
     assert (clock.now - began >= wanted) == (outcome == "ACCEPTED")
 
 
@@ -133,7 +145,7 @@ def test_over_another_address_than_was_used_first_nothing_is_sent_again(tmp_path
             sent.append(way)
         return Reply(None if ways else 200)
 
-    found = made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
+    found = made.send(SERVER, timeout=WINDOW, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
     assert found.name == "ACCEPTED"
     assert sent == [("10.0.0.7", "7.7.7.7")] * 2
 
@@ -149,7 +161,7 @@ def test_after_the_process_has_ended_nothing_is_sent_again(place: str, later: fl
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
+        made.send(SERVER, timeout=WINDOW, post=post, look=lambda host, port: HOME, sleep=clock.sleep)
     clock.now += later
     server = Server()
     assert send(made, server, clock, place) == "NOTHING"
@@ -200,7 +212,7 @@ ROUTER = "192.168.1.1 0x1 0x2 aa:bb:cc:00:11:22 * wlan0\n"
 def test_networks_with_the_same_addresses_differ_by_their_routers(
     routes: str | None, neighbours: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "_local", lambda host, port: None if ":" in host else "192.168.1.7")
+    monkeypatch.setattr(sending, "_local", lambda host, *_: None if ":" in host else "192.168.1.7")
     for name, content in (("_ROUTES", routes), ("_NEIGHBOURS", neighbours)):
         monkeypatch.setattr(sending, name, tmp_path / name)
         if content is not None:
@@ -219,7 +231,7 @@ def test_what_is_reached_through_this_machine_goes_out_of_the_network_that_it_is
     """A proxy on this machine, as that of Tor, is the same everywhere. The default route is not."""
     found = []
     for outward in ("192.168.1.7", "10.0.0.7"):
-        monkeypatch.setattr(sending, "_local", lambda host, port, o=outward: "127.0.0.1" if host == "proxy" else o)
+        monkeypatch.setattr(sending, "_local", lambda host, *_, o=outward: "127.0.0.1" if host == "proxy" else o)
         found.append(look("proxy", 8118))
     assert found[0] != found[1]
 
@@ -232,7 +244,7 @@ def test_nothing_is_sent_once_somebody_has_left(tmp_path: Path) -> None:
         made.leave()
         return HOME
 
-    assert made.send(SERVER, post=server, look=leaving, sleep=clock.sleep).name == "NOTHING"
+    assert made.send(SERVER, timeout=WINDOW, post=server, look=leaving, sleep=clock.sleep).name == "NOTHING"
     assert server.bodies == []
 
 
@@ -257,7 +269,7 @@ def test_who_finds_another_process_sending_when_trying_again_gives_up(
         def sleep(seconds: float) -> None:
             held.enter_context(made.folder.held(SENDING))
 
-        found = made.send(SERVER, post=server, look=lambda host, port: HOME, sleep=sleep)
+        found = made.send(SERVER, timeout=WINDOW, post=server, look=lambda host, port: HOME, sleep=sleep)
     assert found.name == "GIVEN_UP"
     assert len(server.bodies) == 1
 
@@ -272,7 +284,10 @@ def test_a_report_that_is_made_meanwhile_is_kept(tmp_path: Path) -> None:
         later.append(made.report())
         return Reply(200)
 
-    assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == "ACCEPTED"
+    assert (
+        made.send(SERVER, timeout=WINDOW, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name
+        == "ACCEPTED"
+    )
     server = Server()
     assert send(made, server, clock) == "ACCEPTED"
     assert server.bodies == later
@@ -283,13 +298,17 @@ def test_leaving_waits_for_a_report_that_is_being_sent(tmp_path: Path) -> None:
     left, steps = threading.Thread(target=made.leave), []
 
     def post(address: Address, body: bytes, ready: Ready) -> Reply:
+        assert ready("", address.host)
         left.start()
         left.join(timeout=0.3)
         steps.append(left.is_alive())
         return Reply(503)
 
     assert (
-        made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=lambda s: left.join(30)).name == "GIVEN_UP"
+        made.send(
+            SERVER, timeout=WINDOW, post=post, look=lambda host, port: HOME, sleep=lambda s: left.join(30)
+        ).name
+        == "GIVEN_UP"
     )
     assert steps == [True]
     assert not left.is_alive()
@@ -311,7 +330,10 @@ def test_leaving_waits_also_if_the_round_ends_meanwhile(tmp_path: Path) -> None:
         steps.append(left.is_alive())
         return Reply(200)
 
-    assert made.send(SERVER, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name == "ACCEPTED"
+    assert (
+        made.send(SERVER, timeout=WINDOW, post=post, look=lambda host, port: HOME, sleep=clock.sleep).name
+        == "ACCEPTED"
+    )
     left.join(30)
     assert steps == [True]
     assert not left.is_alive()
@@ -325,7 +347,7 @@ def test_who_wakes_up_in_the_next_round_elsewhere_sends_that_one(tmp_path: Path)
     def sleep(seconds: float) -> None:
         clock.now, place[0] = START + 2 * DAY - 60, WORK
 
-    found = made.send(SERVER, post=server, look=lambda host, port: place[0], sleep=sleep)
+    found = made.send(SERVER, timeout=WINDOW, post=server, look=lambda host, port: place[0], sleep=sleep)
     assert found.name == "GIVEN_UP"
     assert send(made, server, clock, WORK) == "ACCEPTED"
     assert len(set(server.bodies)) == 2
@@ -343,5 +365,5 @@ def test_what_never_went_out_may_go_out_from_anywhere(tmp_path: Path) -> None:
     def look(host: str, port: int) -> str:
         return places.pop(0)
 
-    assert made.send(SERVER, post=post, look=look, sleep=clock.sleep).name == "ACCEPTED"
+    assert made.send(SERVER, timeout=WINDOW, post=post, look=look, sleep=clock.sleep).name == "ACCEPTED"
     assert len(server.bodies) == 1

@@ -59,14 +59,14 @@ class Recorder:
                 connection.sendall(self._reply)
 
     def close(self) -> None:
-        """No more connections."""
+        """No more connections. Those that wait are accepted first."""
         for _ in range(self._connections):
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             except OSError:
                 break
-        self._socket.close()
         self._thread.join(timeout=15)
+        self._socket.close()
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -134,6 +133,7 @@ def test_a_damaged_state_may_be_left_and_is_gone_after_the_turn(turn_is_over: bo
 
 def test_leaving_what_was_never_joined_makes_nothing(tmp_path: Path) -> None:
     someone = client(tmp_path / "c", turns_campaign(), Clock())
+    someone.due()
     before = snapshot(tmp_path / "c")
     someone.leave()
     assert snapshot(tmp_path / "c") == before
@@ -147,6 +147,7 @@ def test_states_without_a_ledger_are_not_answered_from(tmp_path: Path) -> None:
         client(tmp_path / "c", campaign(SMALL, rounds=3), clock).answer(1)
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners as on Unix")
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     joined(tmp_path / "c")
     monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / "c").stat().st_uid + 1)
@@ -154,6 +155,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytes
         Folder(tmp_path / "c")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no modes as on Unix")
 def test_missing_folders_are_private_too(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
@@ -173,6 +175,7 @@ def test_another_version_says_so() -> None:
 
 def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     """Files may grow to so many bytes and no more, for every number up to what is needed."""
+    resource = pytest.importorskip("resource")
     clock, ledger, state = joined(tmp_path / "c")
     asked = campaign(SMALL, rounds=3)
     someone, server = client(tmp_path / "c", asked, clock), Server()
@@ -243,12 +246,13 @@ def test_two_senders_at_once_send_once(tmp_path: Path) -> None:
     def meanwhile(address: Address, body: bytes, ready: Ready) -> Reply:
         """During an attempt, another process sends, too; and once more between two attempts."""
         found.append(send(second, server, clock))
-        return server(address, body, ready) if len(found) > 2 else Reply(None)
+        return Reply(None)
 
     def sleep(seconds: float) -> None:
         found.append(send(second, server, clock))
 
     outcome = first.send(SERVER, post=meanwhile, look=lambda host, port: HOME, sleep=sleep)
-    assert (outcome.name, set(found)) == ("ACCEPTED", {"NOTHING"})
+    # What has not gone out, the other process may send between two attempts, and then the first one does not.
+    assert (found, outcome.name) == (["NOTHING", "ACCEPTED"], "NOTHING")
     assert len(server.bodies) == 1
     assert send(second, server, clock) == "NOTHING"

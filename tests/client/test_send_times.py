@@ -6,7 +6,7 @@ import pytest
 
 from tests.client.samples import DAY, HOME, NOWHERE, START, Clock, Server, campaign, client, round_of, send
 from untrackable.client.client import GRACE, LONGEST, Client, SendTimes
-from untrackable.client.sending import Outcome
+from untrackable.client.sending import Address, Outcome, Ready, Reply
 
 
 class Staying:
@@ -96,11 +96,12 @@ def test_a_report_that_was_tried_is_not_tried_again_by_another_process(tmp_path:
     someone, staying = joined(tmp_path, clock), Staying(clock)
     clock.now = (someone.due() or 0) + 5
 
-    def killed(address: object, body: bytes, ready: object) -> None:
+    def killed(address: Address, body: bytes, ready: Ready) -> Reply:
+        assert ready("", address.host)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        someone.send("http://127.0.0.1:9", post=killed, look=lambda host, port: HOME, sleep=clock.sleep)  # type: ignore[arg-type]
+        someone.send("http://127.0.0.1:9", post=killed, look=lambda host, port: HOME, sleep=clock.sleep)
     clock.now += 60
     outcome, due = staying.tend(someone)
     assert outcome == "NOTHING"

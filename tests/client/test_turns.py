@@ -262,7 +262,7 @@ def test_the_round_of_a_turn_is_not_kept(tmp_path: Path) -> None:
     assert "through" not in repr(ledger_of(person))
     clock.late_in(turn)
     send(person, server, clock)
-    assert {path.name for path in person.folder.path.iterdir()} == {"ledger", "lock", "sending"}
+    assert {path.name for path in person.folder.path.iterdir()} == {"ledger", "lock", "next", "sending"}
 
     other = joined(tmp_path / "other", clock := Clock())
     last = turn_of(other)

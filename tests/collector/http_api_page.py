@@ -11,16 +11,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "http-api.md"
 _INTRODUCTION = """\
 # HTTP API
 
-These are all requests that a collector answers. It describes them, with the shape of every body and the reason for
-every refusal, as an OpenAPI document at `/openapi.json`. In a browser, [the dashboard](dashboard.md) does the same.
+These are all requests that a collector answers. It describes them, with the shape of every body and the status and
+reason of every refusal, as an OpenAPI document at `/openapi.json`. In a browser, [the dashboard](dashboard.md) does
+the same.
 
 A request that needs a key has the header `Authorization: Bearer ut_…`. A refusal is a problem as in RFC 9457, and
 changes nothing. Every request may also get 400 (not HTTP), 408 (too slow), 431 (a head that is too large), 500 (a
 fault of the collector), and 503 (busy, or no store: try again after `Retry-After`).
 
 """
-_EVERYWHERE = ("400", "408", "431", "500", "503")
-"""Answers that every request may get."""
 _Operations = list[tuple[str, dict[str, Any]]]
 
 
@@ -35,36 +34,31 @@ def http_api_page() -> str:
     ]
     return _INTRODUCTION + "\n".join(
         [
-            _table(("request", "what it does", "answers"), _requests(operations)),
-            "## Parameters\n",
-            _table(("parameter", "in", "what it is"), _parameters(described, operations)),
+            *_requests(operations),
+            "\n## Parameters\n",
+            *_parameters(described, operations),
+            "",
         ]
     )
 
 
-def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    head, *body = (f"| {' | '.join(line)} |\n" for line in (titles, *rows))
-    return "".join((head, "|" + "---|" * len(titles) + "\n", *body))
-
-
-def _requests(operations: _Operations) -> Iterator[tuple[str, ...]]:
+def _requests(operations: _Operations) -> Iterator[str]:
     for name, operation in operations:
-        answers = ", ".join(status for status in operation["responses"] if status not in _EVERYWHERE)
-        yield f"`{name}`", operation["summary"] + _key(operation), answers
+        yield f"- `{name}`: {operation['summary']}{_key(operation)}"
 
 
 def _key(operation: dict[str, Any]) -> str:
     return "" if {} in operation.get("security", [{}]) else " Needs an admin's key."
 
 
-def _parameters(described: dict[str, Any], operations: _Operations) -> Iterator[tuple[str, ...]]:
-    rows: dict[tuple[str, ...], None] = {}
+def _parameters(described: dict[str, Any], operations: _Operations) -> Iterator[str]:
+    lines: dict[str, None] = {}
     for _, operation in operations:
         for reference in (*operation["shared"], *operation["parameters"]):
             about = _resolved(described, reference)
-            if words := about.get("description", "").replace("|", "\\|"):
-                rows[f"`{about['name']}`", about["in"], words] = None
-    yield from rows
+            if words := about.get("description"):
+                lines[f"- `{about['name']}` ({about['in']}): {words}"] = None
+    yield from lines
 
 
 def _resolved(described: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.collector.samples import BEGIN, HOUR
 from tests.collector.servers import Collector
+from tests.collector.test_retention import DAY
 from tests.collector.test_small_rounds import crowded
 from tests.collector.test_store import rows
 from untrackable.collector import closing
@@ -58,6 +59,15 @@ def test_a_round_is_closed_when_no_report_of_it_is_taken_any_more(store: Store, 
     assert acceptance.open_rounds(closed)[0] == 2
     assert closing.overdue_rounds(store, closed, SETTINGS) == [round]
     assert closing.close_overdue(store, closed, SETTINGS, Metrics()) == 1
+
+
+def test_sums_are_kept_for_their_days_from_the_time_at_which_their_round_is_closed(store: Store) -> None:
+    asked, hour = published(store, held()), replace(SETTINGS, keep_sums=HOUR / DAY)
+    store.add({(round := Round(asked.id, 1)): rows(20, payload=1) % 30 + 2})
+    assert closing.close_overdue(store, CLOSED, hour, Metrics()) == 1
+    assert closing.drop_old_sums(store, CLOSED + HOUR - 1, hour) == 0
+    assert store.sums(round) is not None
+    assert closing.drop_old_sums(store, CLOSED + HOUR, hour) == 1
 
 
 def published(store: Store, asked: Campaign) -> Campaign:

@@ -31,7 +31,7 @@ def test_sums_go_after_their_days_and_not_before(kind: str, new_url: Callable[[s
         store.add({Round(asked.id, number): rows(20, payload=1) % 30 + 2})
     for number in (1, 2):
         close_round(store, asked, number)
-    end = BEGIN + HOUR + 2 * DAY
+    end = BEGIN + HOUR + KEEPING.grace + 2 * DAY
     assert drop_old_sums(store, end + 10 * DAY, Settings()) == 0
     assert drop_old_sums(store, end - 1, KEEPING) == 0
     assert drop_old_sums(store, end, KEEPING) == 1
@@ -60,7 +60,7 @@ def test_an_estimate_of_deleted_sums_is_not_remembered(collector: Collector) -> 
     one = f"/campaigns/{asked.id}"
     assert collector.http.get(f"{one}/rounds/1/estimate").status_code == 200
     assert collector.http.get(f"{one}/estimate").json()["rounds"] == [1, 2]
-    collector.clock.now = BEGIN + HOUR + 2 * DAY
+    collector.clock.now = BEGIN + HOUR + KEEPING.grace + 2 * DAY
     collector.http.app.state.service.close_overdue()  # type: ignore[attr-defined]
     gone = collector.http.get(f"{one}/rounds/1/estimate")
     assert (gone.status_code, gone.json()["detail"]) == (404, "the sums of round 1 were deleted")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from untrackable.estimation.estimate import csv_cell, csv_text
+from untrackable.csv_cells import csv_cell, csv_text
 
 BLANKS = st.text(st.sampled_from(" \t\r\n\xa0\u2003\u200b\u200d\u2060\ufeff\u3000\u3164\u2800\x00\x1f"), max_size=4)
 SIGNS = st.sampled_from("=+-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u2212")

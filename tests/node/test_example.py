@@ -1,6 +1,7 @@
 """The example of a command-line tool: opt-in, preview, leaving, and a report that keeps nobody waiting."""
 
 import json
+import os
 import time
 from itertools import count
 from pathlib import Path
@@ -101,6 +102,45 @@ def test_a_report_leaves_in_the_background(people: Installed, tmp_path: Path) ->
         assert person.runs("sharing") == "Sharing is on.\n"
         assert person.runs("sharing", "off") == "Nothing is sent any more.\n"
         assert person.runs("sharing").startswith("Sharing is off.")
+
+
+def test_a_lock_that_was_left_over(people: Installed, tmp_path: Path) -> None:
+    """By a process of another machine, or whose number another one has now: one process waits until it is free."""
+    campaign = question(encoding=SYSTEMS, rounds=1, round_seconds=80, first_round=int(time.time()) - 6)
+    with collector(campaign) as (server, bodies):
+        person = Person(people, campaign, server, tmp_path / "home")
+        joined(person, campaign)
+        person.runs("sharing", "on")
+        lock = person.home / "answers" / "lock-background"
+        lock.write_text(f"{os.getpid()}\nabc\nanother machine", encoding="utf-8")
+        os.utime(lock, (0, 0))
+        person.counts()
+        while lock.exists() and time.time() < campaign.begins(2):
+            time.sleep(0.1)
+        assert [wire.round_of(body) for body in bodies] == [1]
+
+
+HURRIED = """const wait = globalThis.setTimeout;
+globalThis.setTimeout = (work, ms) => wait(work, ms == 600_000 ? 1000 : ms);
+"""
+
+
+def test_a_process_that_ends_early_gives_its_lock_back(people: Installed, tmp_path: Path) -> None:
+    """Ten minutes are a second here, in which nobody is there to take the report."""
+    campaign = question(encoding=SYSTEMS, rounds=1, round_seconds=600, first_round=int(time.time()) - 300)
+    with collector(campaign) as (server, _):
+        person = Person(people, campaign, server, tmp_path / "home")
+        joined(person, campaign)
+    folder = person.home / "answers"
+    given = {"server": server, "campaign": campaign.id, "policy": {"eps": 2}, "folder": str(folder)}
+    (people.path / "hurried.mjs").write_text(HURRIED, encoding="utf-8")
+    options = f"--import={(people.path / 'hurried.mjs').as_uri()}"
+    env = environment(UNTRACKABLE_SEND=json.dumps(given), NODE_OPTIONS=options)
+    process = people.started("node_modules/untrackable-node/dist/send.js", env=env)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert kept(person)["states"]
+    assert not (folder / "lock-background").exists()
 
 
 def joined(person: Person, campaign: Campaign) -> None:

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.browser.built import script
+from tests.node.programs import PATIENCE
 
 pytestmark = [pytest.mark.xdist_group("node"), pytest.mark.slow]
 
@@ -35,9 +37,14 @@ class Rival:
         self.process.stdin.flush()
 
     def answer(self) -> Any:
-        """The answer to the command before."""
+        """The answer to the command before. A process that gives none for minutes is killed."""
         assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
+        limit = threading.Timer(PATIENCE, self.process.kill)
+        limit.start()
+        try:
+            return json.loads(self.process.stdout.readline())
+        finally:
+            limit.cancel()
 
     def does(self, *command: Any) -> Any:
         """The answer to a command."""
@@ -99,7 +106,7 @@ def test_a_killed_process_leaves_no_lock(rival: Rivals, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", ["", "garbage", f"{os.getpid()}\nabc\nanother machine", "reused"])
+@pytest.mark.parametrize("content", ["", "garbage", "PID\nabc\nanother machine", "reused"])
 def test_a_lock_that_nobody_touches_is_free(rival: Rivals, folder: Path, content: str) -> None:
     """Half-written, of another machine, or of a process whose number another one has now."""
     one = rival()
@@ -107,11 +114,22 @@ def test_a_lock_that_nobody_touches_is_free(rival: Rivals, folder: Path, content
         one.does("take", LONG)
         content = (folder / "lock").read_text(encoding="utf-8").replace(str(one.process.pid), str(os.getpid()), 1)
         one.does("give")
-    (folder / "lock").write_text(content, encoding="utf-8")
+    (folder / "lock").write_text(content.replace("PID", str(os.getpid())), encoding="utf-8")
     assert "another process uses the folder" in one.does("take", 200)["refused"]
     assert one.does("take", LONG) is None
     one.does("give")
     assert list(folder.iterdir()) == []
+
+
+def test_a_lock_that_cannot_be_read(rival: Rivals, folder: Path) -> None:
+    """The error is told, and what is in the lock's place stays."""
+    one = rival()
+    (folder / "lock").mkdir()
+    assert "cannot be used (EISDIR), so nothing is answered" in one.does("add", 1)["refused"]
+    (folder / "lock").rmdir()
+    (folder / "lock").symlink_to("nowhere")
+    assert "another process uses the folder" in one.does("take", 200)["refused"]
+    assert [path.name for path in folder.iterdir()] == ["lock"]
 
 
 def test_a_stopped_process_cannot_write_when_it_goes_on(rival: Rivals) -> None:

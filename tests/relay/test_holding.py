@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import httpx
@@ -104,7 +105,7 @@ def test_reports_are_acknowledged_at_once_and_released_once_and_shuffled_after_t
         (NOW - 3600, "study", 410),
         (0, "study", 410),
         (NOW + 41 * DAY, "study", 400),
-        (3600 << 200, "study", 400),
+        (3600 * 10**8, "study", 400),
         (AT, "other", 404),
     ],
 )
@@ -119,13 +120,16 @@ def test_unknown_gateways_and_past_or_absurd_times_are_refused(
     assert (found.status_code, found.headers["content-type"]) == (status, "application/problem+json")
 
 
-@pytest.mark.parametrize("address", ["/gateways/study/releases/x", "/gateways/study/releases/-3600"])
-def test_a_time_is_a_number(tmp_path: Path, address: str) -> None:
-    async def talk() -> int:
+@pytest.mark.parametrize("time", ["x", "-3600", "1" * 13, "1" * 5000])
+def test_a_time_is_a_number_of_few_digits(tmp_path: Path, time: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def talk() -> list[int]:
         async with holding_relay(tmp_path / "held.db", 9, Clock()) as sender, sender("192.0.2.1") as http:
-            return (await http.post(address, content=sealed(1), headers=SEALED)).status_code
+            address = f"/gateways/study/releases/{time}"
+            posted = await http.post(address, content=sealed(1), headers=SEALED)
+            return [posted.status_code, (await http.get(address)).status_code]
 
-    assert asyncio.run(talk()) == 404
+    assert asyncio.run(talk()) == [404, 404]
+    assert caplog.records == []
 
 
 def test_a_relay_without_a_file_holds_nothing() -> None:
@@ -296,6 +300,39 @@ def test_after_days_what_nobody_takes_is_deleted_and_the_log_says_how_much(
     left = HeldReports(tmp_path / "held.db")
     assert left.counts() == left.begun() == {}
     left.close()
+
+
+def test_reports_that_are_passed_on_while_they_are_deleted_count_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They were being deleted as passed on when it was time to delete them as too old."""
+    release, delete, clock = Release("study", AT), HeldReports.delete, Clock()
+
+    async def pass_on(release: Release, body: bytes) -> bool:
+        return True
+
+    async def talk() -> None:
+        desk = holding.Holding(ROUND, HeldReports(tmp_path / "held.db"), ["study"], pass_on, clock, clock)
+
+        def waiting(self: HeldReports, release: Release, names: Any) -> None:
+            clock.now = AT + ROUND.keep * DAY + 2
+            for _ in range(3000):
+                if desk._thread._work_queue.qsize():
+                    break
+                sleep(0.01)
+            delete(self, release, names)
+
+        monkeypatch.setattr(HeldReports, "delete", waiting)
+        async with desk.running():
+            for number in range(3):
+                await desk.hold(release, sealed(number))
+            await desk.hold(Release("study", AT + 30 * DAY), sealed(3))
+            clock.now = AT
+            await until(lambda: desk._total <= 1 and release not in desk._begun)
+            assert (desk._total, dict(desk._counts)) == (1, {Release("study", AT + 30 * DAY): 1})
+
+    asyncio.run(talk())
+    assert "deleted" not in caplog.text
 
 
 def test_a_disk_that_fails_is_told_and_the_next_report_is_stored(

@@ -4,7 +4,7 @@ import { begins, type Campaign, parse, roundAt } from "./campaign.js";
 import { checked } from "./campaign_check.js";
 import { fetchBytes, system } from "./entropy.js";
 import { objects, offline, persist, program, watchNetwork } from "./environment.js";
-import { type Post, post, type Reply } from "./http.js";
+import { type Post, post } from "./http.js";
 import { fetched, opened } from "./joining.js";
 import { crowd, words } from "./load_chunk.js";
 import type { Preview } from "./preview.js";
@@ -13,7 +13,6 @@ import type { Account, Allowed, Ledger, Place, Sealed, State, Storage } from "./
 import { storageOf } from "./storage.js";
 import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
 import { webAddress } from "./web_address.js";
-
 
 /** In place of an answer: it was used today. */
 export const used = Symbol("used");
@@ -181,7 +180,7 @@ export class Client {
     }
   }
 
-  /** Send the report at its time if this page is open then, and tell the outcomes. */
+  /** Send the report at its time if this page is open then, and tell the outcomes. It ends at "no consent". */
   async run(told: (outcome: Outcome) => void = () => {}): Promise<void> {
     for (let planned = 0; ;) {
       const [due, left, held] = await this.#next();
@@ -195,6 +194,7 @@ export class Client {
         const outcome = await this.send();
         planned = held && /^(offline|later)$/.test(outcome) ? this.#options.clock() + LATE : 0;
         told(outcome);
+        if (outcome == "no consent") return;
       }
     }
   }

@@ -30,7 +30,9 @@ export async function takePart({ answers, told, ...given }: Part): Promise<Recor
         await clients[id].answer(await answer(id));
         if (running.has(id)) continue;
         running.add(id);
-        clients[id].run(outcome => told?.(id, outcome));
+        // A run that failed ends quietly, and the next start begins another one.
+        const ended = () => running.delete(id);
+        clients[id].run(outcome => told?.(id, outcome)).then(ended, ended);
       } catch (error) {
         refusal ??= error;
       }

@@ -14,8 +14,9 @@ const FRESH = 10_000;
 /**
  * Let another process send the report if it is due, and say whether one was started. Ask the person before.
  *
- * It waits for a random time of at most a minute first, and makes six attempts within five minutes. It is told
- * nothing but these options; what is sent is in the folder.
+ * It waits for a random time of at most a minute first, and makes six attempts within five minutes. With a relay that
+ * holds reports, it does not wait, and tries for up to ten minutes. It is told nothing but these options; what is sent
+ * is in the folder.
  */
 export async function sendInBackground(options: Options): Promise<boolean> {
   const { server, campaign, policy, folder, consent } = options;

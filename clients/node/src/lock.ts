@@ -39,7 +39,15 @@ function isGone(found: string): boolean {
   }
 }
 
-const content = (path: string) => readFile(path, "utf8").catch(() => null);
+/** What a lock says, or nothing if there is none. */
+const content = (path: string) =>
+  readFile(path, "utf8").catch((error: any) => {
+    if (error.code == "ENOENT") return null;
+    throw error;
+  });
+
+/** Whether a lock is certainly this one. */
+const isStill = (path: string, found: string) => content(path).then(each => each == found, () => false);
 
 /** Remove a lock if it is still this one. Another process may have taken it in the meantime. */
 async function removed(path: string, found: string): Promise<void> {
@@ -49,7 +57,7 @@ async function removed(path: string, found: string): Promise<void> {
   } catch {
     return;
   }
-  if ((await content(aside)) != found) await link(aside, path).catch(() => {});
+  if (!(await isStill(aside, found))) await link(aside, path).catch(() => {});
   await unlink(aside).catch(() => {});
 }
 
@@ -79,11 +87,11 @@ export async function taken(path: string, patience: number): Promise<() => Promi
   for (let seen = "", since = 0; ;) {
     if (await created(path, own)) break;
     const found = await content(path);
-    if (found === null) continue;
     const touched = await stat(path).then(({ mtimeMs }) => mtimeMs, () => 0);
     const now = performance.now();
-    if (seen != found + touched) [seen, since] = [found + touched, now];
-    if (isGone(found) || now - since > STALE) await removed(path, found);
+    const look = `${touched} ${found}`;
+    if (seen != look) [seen, since] = [look, now];
+    if (found !== null && (isGone(found) || now - since > STALE)) await removed(path, found);
     else if (now > until) throw new Refused("another process uses the folder, so nothing is answered now", true);
     else await sleep(NAP);
   }
@@ -94,6 +102,6 @@ export async function taken(path: string, patience: number): Promise<() => Promi
   (touching as any).unref(); // It keeps no program alive.
   return async () => {
     clearInterval(touching);
-    if ((await content(path)) == own) await unlink(path).catch(() => {});
+    if (await isStill(path, own)) await unlink(path).catch(() => {});
   };
 }

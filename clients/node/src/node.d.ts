@@ -59,6 +59,7 @@ declare const process: {
   pid: number;
   platform: string;
   version: string;
+  exit(): never;
   getuid(): number;
   kill(pid: number, signal: 0): void;
 };

@@ -4,18 +4,23 @@ import { BACKGROUND, GIVEN } from "./background.js";
 import { taken } from "./lock.js";
 import { Client } from "./untrackable.js";
 
+/** Long enough for a lock that was left over to become free. None is begun while another process sends. */
+const PATIENCE = 15_000;
+/** A relay may be away for the whole round. A later run of the program tries again. */
+const LONGEST = 600_000;
+
 const { policy, ...given } = JSON.parse(process.env[GIVEN]!);
-// A relay may be away for the whole round. A later run of the program tries again.
-setTimeout(() => process.exit(), 600_000).unref();
 try {
-  const release = await taken(join(given.folder, BACKGROUND), 0);
+  const release = await taken(join(given.folder, BACKGROUND), PATIENCE);
   try {
     const client = new Client({ ...given, policy, consent: () => true });
     const due = await client.due();
-    if (due !== null && due <= Date.now() / 1000) await client.run();
+    const over = new Promise(resolve => setTimeout(resolve, LONGEST));
+    if (due !== null && due <= Date.now() / 1000) await Promise.race([client.run(), over]);
   } finally {
     await release();
   }
 } catch {
   // Nobody reads what it says. The next run tries again.
 }
+process.exit();

@@ -10,7 +10,7 @@ from untrackable.errors import ExtraMissing
 
 JOBS = {
     "Try it": {"research": "demo"},
-    "Ask people": {"campaign": "campaign", "answer": "answer send policy"},
+    "Ask people": {"campaign": "campaign", "answer": "preview answer send policy"},
     "Collect": {"collect": "serve manage keys gateway export relay"},
     "Read answers": {"estimate": "estimate discover rappor-decode"},
     "Audit": {"audit": "audit compare audit-file audit-client"},
@@ -18,6 +18,8 @@ JOBS = {
     "Research": {"research": "simulate paper"},
 }
 """The commands of each module, under the job they are for."""
+UNIX = ("fcntl", "grp", "pwd", "resource", "termios", "uvloop")
+"""Modules that are missing where only a person's own commands work."""
 
 
 @click.group(cls=JobGroup, jobs=JOBS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,6 +43,11 @@ def run() -> None:
             sys.stdout.flush()
     except ExtraMissing as error:
         click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name not in UNIX:
+            raise
+        click.echo("Error: this command needs Linux or macOS", err=True)
         sys.exit(1)
     except OSError as error:
         sys.stdout = None  # or the interpreter would try to flush it again

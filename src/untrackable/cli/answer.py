@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import sys
 import time
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from untrackable.cli import campaign as campaigns
 from untrackable.cli.options import GIVEN_FILE, JSON, Decorator, several, when
 from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors, print_json, tell
 from untrackable.client.policy import LIMITS
+from untrackable.client.quiet import default_folder, switched_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,17 +40,14 @@ _HELP = {
 }
 
 
-def _home() -> str:
-    return str(Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "untrackable")
-
-
 FOLDER = click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    default=_home,
+    default=default_folder,
     envvar="UNTRACKABLE_FOLDER",
+    required=True,
     metavar="DIR",
-    show_default="~/.local/share/untrackable",
+    show_default="~/.local/state/untrackable",
     help="Data folder.",
 )
 
@@ -233,6 +230,7 @@ _LONGEST_ANSWER = 1 << 20
 """The most characters of an answer that are read. No encoding takes more."""
 _SHORTEST_PIN, _SAFE_PIN, _WHOLE_PIN = 8, 32, 64
 """Digits of an id that are enough to name it, from which on nobody can make another that begins so, and all."""
+_OFF = "switched off by DO_NOT_TRACK or CI in the environment: nothing is stored, looked up or sent"
 _CLOCK_CHECK = 20.0
 """Seconds after which a sleeping `--stay` looks at the clock."""
 
@@ -291,6 +289,9 @@ def answer(
     if used_before and not used:
         raise click.UsageError("--used-before goes with --used")
     asked = campaigns.read(file)
+    if switched_off() and not leave:
+        tell(as_json, {"campaign": asked.id, "next_report": None}, _OFF)
+        return
     with _one_line_errors(folder):
         if leave:
             member = Member(asked, folder, clock=time.time)
@@ -308,6 +309,46 @@ def answer(
         due = member.due() if asked.turns is None else None
     told = "left; no report will be sent" if leave else _answered(asked, due)
     tell(as_json, {"campaign": asked.id, "next_report": due}, told)
+
+
+@click.command(cls=PlainCommand)
+@click.argument("file", metavar="CAMPAIGN", type=GIVEN_FILE)
+@FOLDER
+@JSON
+def preview(file: Path, folder: Path, as_json: bool) -> None:
+    """Show what would be sent, and change nothing.
+
+    The answer is asked for without showing it, or read from standard input. The bytes are an example, made with
+    fresh randomness; words say what a report can tell, and what is left of the budget.
+
+    Example: untrackable preview campaign.json < my-answer.txt
+    """
+    from untrackable.client.client import offer, preview
+    from untrackable.client.ledger import read_ledger
+
+    asked = campaigns.read(file)
+    with _one_line_errors(folder):
+        policy = changed_policy(read_ledger(folder).policy, {})
+        value = _value(asked, policy, lambda: offer(folder, asked, policy, clock=time.time))
+        shown = preview(folder, asked, value, policy, clock=time.time)
+    if as_json:
+        print_json(
+            {
+                "campaign": asked.id,
+                "example": shown.example.hex(),
+                "bytes": len(shown.example),
+                "sealed": asked.gateway is not None,
+                "eps_upper": asked.guarantee.eps,
+                "odds_upper": shown.odds_upper,
+                "left_lower": shown.left_lower,
+                "joined": shown.joined,
+                "accepted": shown.refusal is None,
+                "refusal": shown.refusal,
+            }
+        )
+        return
+    for line in shown.words:
+        echo(line)
 
 
 @click.command(cls=PlainCommand)
@@ -334,6 +375,9 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     from untrackable.client.ledger import read_ledger
     from untrackable.client.sending import Address, Outcome
 
+    if switched_off():
+        tell(as_json, [], _OFF)
+        return
     wrong, first, times = False, True, SendTimes(time.time) if stay else None
     while True:
         with _one_line_errors(folder):
@@ -367,14 +411,15 @@ def _sleep(seconds: float) -> None:
 
 def _send_one(member: Member, server: str, times: SendTimes | None) -> dict[str, Any]:
     """Send what is due of one campaign and say how it went; an error does not keep others from being sent."""
+    from untrackable.client.sending import WINDOW
     from untrackable.errors import ClockBehind, FolderBusy, UntrackableError
 
     later = None
     try:
         if times is None:
-            outcome, due = member.send(server), member.due()
+            outcome, due = member.send(server, timeout=WINDOW), member.due()
         else:
-            outcome, due = times.tend(member, lambda: member.send(server))
+            outcome, due = times.tend(member, lambda: member.send(server, timeout=WINDOW))
         return {"campaign": member.campaign.id, "outcome": str(outcome), "next_report": due}
     except OSError as error:
         problem, later = error.strerror or type(error).__name__, time.time() + _RETRY_PAUSE

@@ -134,7 +134,8 @@ def new(
     collector does not know who sent which. Up to the share --margin of --people may be missing: then at most one
     round in a hundred has too few reports to be published. With --hold-at, the campaign names the relay: it holds
     the reports of a round and releases them once, together, some time after its end. Then people send at any time
-    of the round, also from web pages, and the collector does not see when.
+    of the round, also from web pages, and the collector does not see when. Relays usually release on full hours:
+    if this campaign needs another one, that is shown.
 
     With --looks 4, --rounds 12 --every 1w are cut into 3 stretches of 4 weeks: a device draws one of them, keeps
     its answers of the 4 weeks, and sends them in one report in the last week. `untrackable plan` says where that
@@ -240,6 +241,8 @@ def verify(file: Path, output: ResultOutput) -> None:
 
 def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
     """What the verification of a campaign found, beside what is declared."""
+    from untrackable.display.campaign import release_words
+
     declared, crowd = asked.guarantee, asked.guarantee.crowd
     if asked.turns is not None:
         lines = [
@@ -267,6 +270,8 @@ def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
             f"released: the reports of a round, which are this crowd, at once by {asked.relay.address}, "
             f"{asked.relay.delay:,} seconds after its end"
         )
+        if needed := release_words(asked):
+            lines.append(f"releases: {needed}")
     if crowd is not None and verdict.crowd_throughout is not None:
         lines.append(
             f"eps at delta = {crowd.delta:g} for people who are active in all rounds: {verdict.crowd_throughout}"

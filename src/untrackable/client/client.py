@@ -4,6 +4,7 @@ A program that has a client starts fast: what is only needed to join, or to send
 """
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from untrackable import checks
+from untrackable.client import quiet, sender
 from untrackable.client.folder import SENDING, Folder
 from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
@@ -30,6 +33,7 @@ from untrackable.randomizers.randomness import system, word
 
 if TYPE_CHECKING:
     from untrackable.client import sending
+    from untrackable.client.preview import Preview
     from untrackable.client.sending import Outcome, Reply
     from untrackable.encodings.days_of_use import DaysOfUse
     from untrackable.protocol.campaign import Campaign, Directory
@@ -43,17 +47,35 @@ MARGIN = 20
 _FARTHEST = 1 << 24
 """The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
 _PATIENCE = 90.0
-"""How many seconds to wait for a report that is being sent: longer than an attempt takes (`sending.TIMEOUT`)."""
+"""How many seconds leaving waits for a report that is being sent: longer than an attempt (`sending.TIMEOUT`)."""
+
+Switch = bool | Callable[[], bool]
 
 
 class Member:
-    """A client's part in one campaign. Every method may be called at any time, by any process, in any order."""
+    """A client's part in one campaign. Every method may be called at any time, by any process, in any order.
 
-    def __init__(self, campaign: "Campaign", folder: Path, *, clock: Clock = time.time) -> None:
+    Nothing is stored, looked up or sent while it is `off`: `enabled` is False or a function that says so, or the
+    environment has DO_NOT_TRACK or CI. Leaving is always possible.
+    """
+
+    def __init__(
+        self, campaign: "Campaign", folder: Path, *, clock: Clock = time.time, enabled: Switch = True
+    ) -> None:
         self.campaign = campaign
-        self.folder = Folder(folder)
+        self._path, self._enabled = Path(folder), enabled
         self._clock = clock
         self._id = campaign.id
+
+    @functools.cached_property
+    def folder(self) -> Folder:
+        """The folder, which is made when it is first needed."""
+        return Folder(self._path)
+
+    @property
+    def off(self) -> bool:
+        """Whether nothing may be stored, looked up or sent now."""
+        return quiet.switched_off(self._enabled)
 
     def __repr__(self) -> str:
         return f"<client of campaign {self._id}>"
@@ -63,6 +85,8 @@ class Member:
 
         It is random in its round. If a relay holds reports, it is the start of the round, or of its last look.
         """
+        if self.off:
+            return None
         now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
             return self._next(ledger, held, now)[1]
@@ -76,6 +100,8 @@ class Member:
         """
         if self.campaign.gateway is not None:
             raise CampaignRefused("reports of a campaign that relies on a crowd are sent through a relay only")
+        if self.off:
+            return None
         now = self._clock() if now is None else now
         with self.opened(now) as (ledger, held):
             if self._id not in ledger.accounts:
@@ -86,38 +112,104 @@ class Member:
         self,
         server: str,
         *,
+        timeout: float = 5.0,
+        at_once: bool = False,
         post: "sending.Post | None" = None,
         look: "sending.Look | None" = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> "Outcome":
-        """Send this round's report if it is due. Retries are short and from the same network only.
+        """Send this round's report if it is due, within `timeout` seconds. Retries are from the same network only.
 
-        With turns, nothing at all happens in all rounds but one.
+        With turns, one small file is read in all rounds but one, and nothing else happens. A report that could not
+        leave this machine stays due in its round (`Outcome.LATER`). `at_once` looks at everything, whatever the
+        small file says.
 
         If the campaign relies on a crowd, the report goes through a relay of the stored policy, whatever `post` is,
         and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped. If
         the relay holds reports, it can be sent at any time of the round, and later in it if it was not delivered.
         """
-        from untrackable.client import sending
+        from untrackable.client.sending import Address, Outcome
 
-        post, address = post or sending.post, sending.Address.of(server, self._id)
+        timeout, address = checks.positive("timeout", timeout), Address.of(server, self._id)
+        if self.off:
+            return Outcome.OFF
+        if self.idle() and not at_once:
+            return Outcome.NOTHING
+        with self.folder.patient(timeout):
+            return self._sent_within(timeout, address, post, look, sleep)
+
+    def _sent_within(
+        self,
+        timeout: float,
+        address: "sending.Address",
+        post: "sending.Post | None",
+        look: "sending.Look | None",
+        sleep: Callable[[float], None],
+    ) -> "Outcome":
+        from untrackable.client import sending
+        from untrackable.client.sending import Outcome
+
+        until = time.monotonic() + timeout
+        posted = functools.partial(sending.post, until=until) if post is None else post
         if self.campaign.gateway is not None:
             with self.opened(self._clock()) as (ledger, _):
                 relays = () if ledger.policy is None else ledger.policy.relays
-            address, post = sending.through_relay(self.campaign, relays, address)
+            address, posted = sending.through_relay(self.campaign, relays, address, until=until)
         address.reached_by()  # A proxy that cannot be used is an error at once, and before a report is made.
         now = self._clock()
         due = self.due(now)
         if due is None or due > now:
-            return sending.Outcome.NOTHING
+            return Outcome.NOTHING
+        looked = functools.partial(sending.look, until=until) if look is None else look
         outcome, tried = sending.deliver(
-            self._attempt, address, post=post, look=look or sending.look, clock=self._clock, sleep=sleep
+            self._attempt, address, post=posted, look=looked, clock=self._clock, sleep=sleep, window=timeout
         )
-        if self.campaign.relay is not None and outcome is sending.Outcome.GIVEN_UP:
-            return sending.Outcome.LATER
-        if tried is not None:
+        if outcome in (Outcome.GIVEN_UP, Outcome.LATER):
+            outcome = self._undelivered(outcome, tried)
+        if tried is not None and outcome is not Outcome.LATER:
             self._sent(tried)
         return outcome
+
+    def _undelivered(self, outcome: "Outcome", tried: bytes | None) -> "Outcome":
+        """The outcome for a report that was not delivered: with a relay that holds, it may still be due."""
+        from untrackable.client.sending import Outcome
+
+        if self.campaign.gateway is None:
+            return outcome
+        if self.campaign.relay is None:
+            return Outcome.GIVEN_UP  # The round is lost, because the report did not get through at its moment.
+        now = self._clock()
+        with self.opened(now) as (_, held):
+            due = held is not None and held.prepared == (self.campaign.round_at(now), tried)
+        return Outcome.LATER if due else Outcome.GIVEN_UP
+
+    def send_later(self, server: str, *, timeout: float = 2.0) -> "Outcome":
+        """Hand this round's report to a process of its own if it is due, and return at once.
+
+        That tries for 20 seconds; if nothing has gone out by then, the next call in the round tries again. Where no
+        process can be started, this sends by itself, for at most about `timeout` seconds.
+        """
+        from untrackable.client.sending import Address, Outcome
+
+        Address.of(server, self._id)
+        if self.off:
+            return Outcome.OFF
+        if self.idle():
+            return Outcome.NOTHING
+        job = {
+            "answer": None,
+            "campaign": self.campaign.to_bytes(),
+            "folder": str(self._path.absolute()),
+            "server": server,
+        }
+        if sender.hand_over(job, self._id, self._clock()):
+            return Outcome.HANDED_OVER
+        return self.send(server, timeout=timeout, at_once=True)
+
+    @property
+    def _in_crowd(self) -> bool:
+        """Whether a round is lost if its report does not get through at its moment."""
+        return self.campaign.gateway is not None and self.campaign.relay is None
 
     def leave(self) -> None:
         """Leave the campaign. Nothing is sent once this returns. What was charged stays charged."""
@@ -142,7 +234,50 @@ class Member:
                         "back, so it is not known what was spent since, and nothing is answered; put the later one "
                         "back; without it, this campaign is not answered any more"
                     )
+            known = quiet.next_looks(self._path)
             yield ledger, held
+            self._note_next(known, now)
+
+    def rest(self, seconds: float) -> None:
+        """Need no look at this campaign for so long, unless a ledger is written before."""
+        with self.folder.locked():
+            looks = {**quiet.next_looks(self._path), self._id: self._clock() + seconds}
+            quiet.note(self._path, looks, quiet.place_of(self._path))
+
+    def idle(self) -> bool:
+        """Whether there is nothing to do now. This reads one small file."""
+        return quiet.next_look(self._path, self._id) > self._clock()
+
+    def _note_next(self, known: dict[str, float], now: float) -> None:
+        """Note when this campaign needs the next look, beside what is known of the others."""
+        when, before = self._next_look(now), known.get(self._id, -math.inf)
+        if when <= now < before <= now + sender.SECONDS:
+            when = before  # A sender was started for it.
+        own = {} if when == -math.inf else {self._id: when}
+        noted = {name: time for name, time in known.items() if name != self._id} | own
+        if noted != quiet.next_looks(self._path):
+            with contextlib.suppress(OSError):
+                quiet.note(self._path, noted, quiet.place_of(self._path))
+
+    def _next_look(self, now: float) -> float:
+        """The time before which this campaign needs nothing; inf if it is over, and -inf if that is not known."""
+        from untrackable.encodings.days_of_use import DAY_SECONDS
+
+        ledger = Ledger.read(self.folder)
+        account = ledger.accounts.get(self._id)
+        if account is None or self.campaign.turns is None:
+            return -math.inf
+        if not account.life:
+            return math.inf
+        if (held := State.read(self.folder, self._id)) is None:
+            return -math.inf
+        due = self._next(ledger, held, now)[1]
+        looks = [self.campaign.begins(account.first + 1) if due is None else due]
+        if self.campaign.encoding.path is not None:  # Every look counts from the last one before the round.
+            looks.append(self.campaign.begins(account.first) - self.campaign.look_seconds)
+        if held.days is not None:
+            looks.append((held.days.days[-1] + 1) * DAY_SECONDS)
+        return float(min(looks))
 
     def _finish(self, ledger: Ledger) -> Ledger:
         """Keep nothing but the ledger's account: the campaign was left, or its turn is over."""
@@ -151,25 +286,36 @@ class Member:
         self.folder.remove(file_name(self._id))
         return finished
 
-    def _attempt(self, tried: bytes | None, post: "Callable[[bytes], Reply]") -> "tuple[bytes | None, Reply]":
-        """An attempt to send: the report, which the ledger then has as tried, or None; and the reply.
+    def _attempt(
+        self, tried: bytes | None, post: "Callable[[bytes, Callable[[], bool]], Reply]"
+    ) -> "tuple[bytes | None, Reply]":
+        """An attempt to send: the report, or None; and the reply.
 
-        No other process can send meanwhile. Only the process that tried a report before has it, and may try it
-        again until the client has left. If a relay holds reports, every process may try it again: the relay and the
-        collector each see too little to link two attempts.
+        No other process can send meanwhile, and if one does, this one has nothing to send. The ledger notes that
+        the report is tried right before it goes out; in a crowd, when it is made. Only the process that noted it
+        may try it again, until the client has left. If a relay holds reports, every process may try it again: the
+        relay and the collector each see too little to link two attempts.
         """
         from untrackable.client.sending import Reply
 
-        with contextlib.suppress(FolderBusy), self.folder.held(SENDING, _PATIENCE):
+        with contextlib.suppress(FolderBusy), self.folder.held(SENDING, 0.0):
             now, body = self._clock(), tried
             with self.opened(now) as (ledger, held):
                 if tried is None:
-                    body = self._prepared(ledger, held, now, tried=self.campaign.relay is None)
+                    body = self._prepared(ledger, held, now, tried=self._in_crowd)
                 elif held is None or held.prepared != (self.campaign.round_at(now), tried):
                     body = None
             if body is not None:
-                return body, post(body)
+                return body, post(body, functools.partial(self._noted, body))
         return None, Reply(None)
+
+    def _noted(self, body: bytes) -> bool:
+        """Note that a report is tried; False if another process did, or it is not this round's any more."""
+        now = self._clock()
+        if self.campaign.gateway is not None:
+            return True  # It is noted already, or every process may try it.
+        with self.opened(now) as (ledger, held):
+            return self._prepared(ledger, held, now, tried=True) == body
 
     def _sent(self, body: bytes) -> None:
         """Note that a report was sent or given up, and is not sent again. After a turn, nothing else is kept."""
@@ -243,9 +389,9 @@ class Member:
 class Client(Member):
     """Takes part in a campaign for a person, if the policy allows it.
 
-    The campaign must be pinned, or listed in a pinned `directory`. `folder` holds the person's ledger, the states
-    of all campaigns, and the policy that was used first. A policy that allows less replaces it. A policy that
-    allows more is refused, unless `store_policy` stored it before.
+    The campaign must be pinned, or listed in a pinned `directory`. `folder`, or else the usual one of the system,
+    holds the person's ledger, the states of all campaigns, and the policy that was used first. A policy that
+    allows less replaces it. One that allows more is refused, unless `store_policy` stored it before.
     """
 
     def __init__(
@@ -254,11 +400,14 @@ class Client(Member):
         directory: "Directory | None",
         policy: Policy,
         *,
-        folder: Path,
+        folder: Path | None = None,
         clock: Clock = time.time,
+        enabled: Switch = True,
     ) -> None:
         policy.check_published(campaign, directory)
-        super().__init__(campaign, folder, clock=clock)
+        if (place := folder or quiet.default_folder()) is None:
+            raise StateError("there is no home folder, so nothing can be kept: give a folder")
+        super().__init__(campaign, Path(place), clock=clock, enabled=enabled)
         self.policy = replace(policy, pins=())
 
     def answer(self, value: Any) -> None:
@@ -276,6 +425,8 @@ class Client(Member):
         self._hold(value, None)
 
     def _hold(self, value: Any, days: "DaysOfUse | None") -> None:
+        if self.off:
+            return
         encoding, now = self.campaign.encoding, self._clock()
         path = encoding.path
         given = self.campaign.answers.encode(value)
@@ -307,6 +458,8 @@ class Client(Member):
         `newcomer` says whether it really is the first one; somebody who had used it before does not count for
         retention.
         """
+        if self.off:
+            return
         from untrackable.encodings.days_of_use import DaysOfUse
 
         if self.campaign.encoding.values == 1:  # A campaign that only counts people has no days.
@@ -319,6 +472,13 @@ class Client(Member):
             before = None if held is None else held.days
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
         self._hold(days.answer(self.campaign.encoding, _day(now)), days)
+
+    def preview(self, value: Any) -> "Preview":
+        """What would be sent for an answer: an example of the report, what it tells, what is left of the budget.
+
+        Nothing on disk is read but the ledger, and nothing is changed.
+        """
+        return preview(self._path, self.campaign, value, self.policy, clock=self._clock)
 
 
 class Offer(NamedTuple):
@@ -343,6 +503,17 @@ def offer(folder: Path, campaign: "Campaign", policy: Policy, *, clock: Clock = 
     except CampaignRefused as reason:
         refusal = str(reason)
     return Offer(ledger, ledger.joined(campaign), refusal)
+
+
+def preview(
+    folder: Path, campaign: "Campaign", value: Any, policy: Policy, *, clock: Clock = time.time
+) -> "Preview":
+    """What would be sent for an answer, to a campaign that need not be joined. Nothing is changed."""
+    from untrackable.client.preview import Preview, example
+
+    offered = offer(folder, campaign, policy, clock=clock)
+    left = max(0.0, policy.eps - offered.after.spent.eps)
+    return Preview(campaign, example(campaign, value, system), left, offered.joined, offered.refusal)
 
 
 def _checked_offer(ledger: Ledger, campaign: "Campaign", policy: Policy, now: float) -> int:

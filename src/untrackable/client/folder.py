@@ -8,7 +8,6 @@ mode or links changes neither.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import stat
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 
 from untrackable import strict_json
 from untrackable.errors import FolderBusy, StateError
-from untrackable.whole_files import replace_private, sync_folder
+from untrackable.whole_files import PLAIN, generation, lock_at_once, replace_private, sync_folder
 
 SENDING = "sending"
 """The file that is locked while a report is sent or a campaign is left."""
@@ -28,12 +27,9 @@ _MAGIC = b"UTF\x01"
 _DIGEST = 32
 _LARGEST_FILE = 1 << 30
 """The most bytes of a file that is read. The state of a million wide reports has half of that."""
-_PATIENCE = 30.0
-"""How many seconds to wait for another process."""
+PATIENCE = 30.0
+"""How many seconds to wait for another process, unless something else is asked for."""
 _NAP = 0.02
-_GENERATION = 0x80087601
-"""The code of FS_IOC_GETVERSION on Linux."""
-
 
 Content = TypeVar("Content")
 
@@ -44,15 +40,17 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._lock = -1
+        self.patience = PATIENCE
         for missing in reversed([path for path in (self.path, *self.path.parents) if not path.exists()]):
             with contextlib.suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
         status = self.path.stat()
         if not stat.S_ISDIR(status.st_mode):
             raise StateError(f"{self.path} must be a folder")
-        if status.st_uid != os.geteuid():
+        # Windows has neither: there, folders below the home of a person are that person's alone.
+        if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
             raise StateError(f"{self.path} belongs to somebody else: it must belong to the account that runs this")
-        if status.st_mode & 0o077:
+        if hasattr(os, "geteuid") and status.st_mode & 0o077:
             raise StateError(f"{self.path} must be for its owner alone: run `chmod 700` on it")
         # They are made before anything is known, and stay: their times do not tell when something was sent.
         for name in ("lock", SENDING):
@@ -61,7 +59,7 @@ class Folder:
     def read(self, name: str, what: str, understood: Callable[[dict[str, Any]], Content]) -> Content | None:
         """The content of a file, or None if there is none. A damaged file is an error, and is left as it is."""
         try:
-            with os.fdopen(os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            with os.fdopen(os.open(self.path / name, os.O_RDONLY | PLAIN), "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
                     raise StateError(f"{what} cannot be read: it is no file of at most {_LARGEST_FILE:,} bytes")
@@ -86,25 +84,30 @@ class Folder:
                 sync_folder(self.path)
 
     @contextlib.contextmanager
-    def held(self, name: str, patience: float = _PATIENCE) -> Iterator[int]:
+    def held(self, name: str, patience: float | None = None) -> Iterator[int]:
         """Hold the lock of one file, and yield its descriptor. The file is created if there is none."""
         descriptor = self._opened(name)
         try:
-            until = time.monotonic() + patience
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= until:
-                        raise FolderBusy(f"{self.path} is in use by another process") from None
+            until = time.monotonic() + (self.patience if patience is None else patience)
+            while not lock_at_once(descriptor):
+                if time.monotonic() >= until:
+                    raise FolderBusy(f"{self.path} is in use by another process")
                 time.sleep(_NAP)
             yield descriptor
         finally:
             os.close(descriptor)
 
     @contextlib.contextmanager
-    def locked(self, patience: float = _PATIENCE) -> Iterator[None]:
+    def patient(self, seconds: float) -> Iterator[None]:
+        """Wait no longer than this for another process."""
+        before, self.patience = self.patience, min(seconds, self.patience)
+        try:
+            yield
+        finally:
+            self.patience = before
+
+    @contextlib.contextmanager
+    def locked(self, patience: float | None = None) -> Iterator[None]:
         """Hold the folder's lock."""
         with self.held("lock", patience) as self._lock:
             try:
@@ -118,9 +121,16 @@ class Folder:
         return os.fstat(self._lock).st_size
 
     def advance(self, count: int) -> None:
-        """Write the count. It is never half-written, because it is a size."""
-        os.ftruncate(self._lock, count)
-        os.fsync(self._lock)
+        """Write the count. It is never half-written, because it is a size.
+
+        The file is opened for it alone: on Windows, the time of writing may change until a file is closed.
+        """
+        descriptor = self._opened("lock")
+        try:
+            os.ftruncate(descriptor, count)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     @property
     def mark(self) -> str:
@@ -133,22 +143,13 @@ class Folder:
             return _mark(file.fileno())
 
     def _opened(self, name: str) -> int:
-        return os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        return os.open(self.path / name, os.O_RDWR | os.O_CREAT | PLAIN, 0o600)
 
 
 def _mark(descriptor: int) -> str:
-    status, generation = os.fstat(descriptor), _generation(descriptor)
-    version = f"changed {status.st_ctime_ns}" if generation is None else generation
+    status, number = os.fstat(descriptor), generation(descriptor)
+    version = f"changed {status.st_ctime_ns}" if number is None else int.from_bytes(number, sys.byteorder)
     return f"{status.st_ino}:{version}:{status.st_mtime_ns}"
-
-
-def _generation(descriptor: int) -> int | None:
-    """The generation of an inode, where the file system has one."""
-    try:
-        answer = fcntl.ioctl(descriptor, _GENERATION, bytes(8))
-    except OSError:
-        return None
-    return int.from_bytes(answer[:4], sys.byteorder)
 
 
 def framed(content: dict[str, Any]) -> bytes:

@@ -101,7 +101,7 @@ class Ledger:
         return self._with(Account(campaign.to_bytes(), life, first, first - 1, first - 1))
 
     def marked(self, campaign: str, round: int, *, tried: bool) -> "Ledger":
-        """The ledger with all rounds up to this one counted as answered, and as tried."""
+        """The ledger with all rounds up to this one counted as answered and, if they are `tried`, as tried."""
         account = self.accounts[campaign]
         last_tried = max(account.tried, round) if tried else account.tried
         return self._with(replace(account, through=max(account.through, round), tried=last_tried))
@@ -270,8 +270,8 @@ def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """The ledger of a folder; an empty one if there is no folder yet, which is not made."""
-    if not folder.exists():
+    """The ledger of a folder; an empty one if no client has used it yet. Nothing is made."""
+    if not any((folder / name).exists() for name in ("lock", NAME)):
         return Ledger()
     opened = Folder(folder)
     with opened.locked():

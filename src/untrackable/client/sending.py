@@ -12,9 +12,11 @@ A relay that holds reports answers by itself, once it has the report on disk. Th
 
 import contextlib
 import io
+import math
 import secrets
 import socket
 import ssl
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -22,6 +24,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -62,6 +65,8 @@ class Outcome(StrEnum):
     """The result of sending."""
 
     NOTHING = "nothing to send"
+    OFF = "switched off: nothing is stored, looked up or sent"
+    HANDED_OVER = "handed to a sender of its own"
     OFFLINE = "no network; nothing was sent yet"
     ACCEPTED = "accepted"
     REFUSED = "refused by the server; this round is given up"
@@ -137,8 +142,11 @@ Post = Callable[[Address, bytes, Ready], Reply]
 """A function that sends a report once. It asks `Ready` right before the report goes out."""
 Look = Callable[[str, int], str]
 """A function that describes the network that this machine is attached to; "" if a host cannot be reached."""
-Attempt = Callable[[bytes | None, Callable[[bytes], Reply]], tuple[bytes | None, Reply]]
-"""An attempt, given the report that was tried before and what sends one: the report that was sent now, or None."""
+Attempt = Callable[[bytes | None, Callable[[bytes, Callable[[], bool]], Reply]], tuple[bytes | None, Reply]]
+"""An attempt, given the report that was tried before and what sends one: the report that was tried now, or None.
+
+What sends is also given what notes, right before the report goes out, that it does; if it cannot, nothing goes out.
+"""
 
 
 def deliver(
@@ -149,10 +157,12 @@ def deliver(
     look: Look,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
+    window: float = WINDOW,
 ) -> tuple[Outcome, bytes | None]:
     """Try until the server accepts or refuses the report, the time is up, or the network has changed.
 
-    The result is the outcome and the report that was tried, or None.
+    The result is the outcome and the report that was tried, or None. If it certainly did not leave this machine,
+    it is tried again later.
 
     If the same bytes went out from two networks, an observer could link them. So once they may have gone out, they
     are sent again only by this process, from the same local address, and while the network looks the same.
@@ -160,51 +170,73 @@ def deliver(
     (host, port, _), began, body = address.reached_by(), clock(), None
     used: tuple[str, str] | None = None
 
-    def ready(local: str, peer: str) -> bool:
+    def ready(note: Callable[[], bool], local: str, peer: str) -> bool:
         nonlocal used
         here = (local, look(peer, port))
-        if used is None and here[1]:
+        if used is None and here[1] and note():
             used = here
         return here == used
 
     for tries in range(TRIES):
-        if body is not None and abs(clock() - began) > WINDOW:
+        if body is not None and abs(clock() - began) > min(window, WINDOW):
             break  # The machine slept meanwhile.
         network = look(host, port)
         if body is None and not network:
             return Outcome.OFFLINE, None
         if used is not None and network != used[1]:
             break
-        sent, reply = attempt(body, lambda report: post(address, report, ready))
+        sent, reply = attempt(body, lambda report, note: post(address, report, partial(ready, note)))
         if sent is None:
-            return (Outcome.NOTHING if body is None else Outcome.GIVEN_UP), body
+            # If it has not gone out from here, another process may be sending it.
+            return (Outcome.NOTHING, None) if used is None else (Outcome.GIVEN_UP, body)
         body = sent
         if reply.outcome is not None:
             return reply.outcome, body
         # Twice as long each time, times a random number between ½ and 1½.
         usual = FIRST_WAIT * 2.0**tries * (0.5 + secrets.randbits(53) / (1 << 53))
         wait = max(usual, reply.retry_after or 0.0)
-        if tries + 1 == TRIES or abs(clock() - began) + wait > WINDOW:
+        if tries + 1 == TRIES or abs(clock() - began) + wait > min(window, WINDOW):
             break
         sleep(wait)
-    return Outcome.GIVEN_UP, body
+    return (Outcome.LATER if used is None else Outcome.GIVEN_UP), body
 
 
-def look(host: str, port: int) -> str:
+def look(host: str, port: int, *, until: float = math.inf) -> str:
     """The local addresses of the default routes, and the hardware addresses of the routers that are known.
 
     Two networks may use the same private addresses, but the hardware addresses of their routers differ. Nothing of
     this is ever sent or written.
     """
-    if _local(host, port) is None:
+    if _local(host, port, until) is None:
         return ""
     return " ".join([*(_local(*elsewhere) or "-" for elsewhere in _ELSEWHERE), *_routers()])
 
 
-def _local(host: str, port: int) -> str | None:
+def _resolved(host: str, port: int, kind: int, until: float) -> list[Any]:
+    """The addresses of a host. Only a thread can give up waiting for a name server that does not answer."""
+    found: list[Any] = []
+
+    def resolve() -> None:
+        with contextlib.suppress(OSError):
+            found.extend(socket.getaddrinfo(host, port, type=kind))
+
+    resolver = threading.Thread(target=resolve, daemon=True)
+    resolver.start()
+    resolver.join(_left(until))
+    if not found:
+        raise ConnectionError("no address")
+    return found.copy()
+
+
+def _left(until: float) -> float:
+    """The seconds of an attempt that are left."""
+    return max(0.001, min(TIMEOUT, until - time.monotonic()))
+
+
+def _local(host: str, port: int, until: float = math.inf) -> str | None:
     """The address that connections to a host would come from."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        family, _, _, _, address = _resolved(host, port, socket.SOCK_DGRAM, until)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             # This sends nothing. It only looks up the route.
             probe.connect(address)
@@ -260,7 +292,7 @@ def _in_time(connection: socket.socket, until: float) -> socket.socket:
 
 def _connected(host: str, port: int, seconds: float) -> socket.socket:
     """A connection to the first address that answers. Each has its share of the time."""
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = _resolved(host, port, socket.SOCK_STREAM, time.monotonic() + seconds)
     for *_, address in addresses:
         with contextlib.suppress(OSError):
             return socket.create_connection((str(address[0]), port), seconds / len(addresses))
@@ -333,10 +365,12 @@ def _posted(
         yield _answer(connection, _head(head) + body, until)
 
 
-def post(address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT) -> Reply:
-    """Send a report once, over a connection of its own."""
+def post(
+    address: Address, body: bytes, ready: Ready, *, timeout: float = TIMEOUT, until: float = math.inf
+) -> Reply:
+    """Send a report once, over a connection of its own, within the timeout and before `until` (monotonic)."""
     try:
-        with _posted(address, "application/octet-stream", body, ready, timeout) as answer:
+        with _posted(address, "application/octet-stream", body, ready, min(timeout, _left(until))) as answer:
             return _reply(answer.status, answer.headers.get("retry-after"))
     except (OSError, HTTPException):
         return Reply(None)
@@ -355,6 +389,7 @@ def sealed_post(
     collector: Address,
     leaves: Callable[[int], int] | None = None,
     timeout: float = TIMEOUT,
+    until: float = math.inf,
 ) -> Post:
     """How one report of a campaign is sent through a relay, whose address is given instead of the collector's.
 
@@ -376,7 +411,8 @@ def sealed_post(
         if leaves is not None:
             relay = replace(relay, path=f"{relay.path.rstrip('/')}/releases/{leaves(round_of(body))}")
         try:
-            with _posted(relay, media_type, sealed.body, ready, timeout, not_of=collector.host) as answer:
+            left = min(timeout, _left(until))
+            with _posted(relay, media_type, sealed.body, ready, left, not_of=collector.host) as answer:
                 content = answer.read(_LARGEST_ANSWER)
         except (OSError, HTTPException, ValueError):  # The length of a chunk may be no number.
             return Reply(None)
@@ -401,7 +437,9 @@ def sealed_post(
     return post_sealed
 
 
-def through_relay(campaign: Campaign, relays: Sequence[str], collector: Address) -> tuple[Address, Post]:
+def through_relay(
+    campaign: Campaign, relays: Sequence[str], collector: Address, *, until: float = math.inf
+) -> tuple[Address, Post]:
     """The address of the campaign's relay, or of the first that may be used, and how reports are sent to it.
 
     `CampaignRefused` if there is none: a report that relies on a crowd is never sent directly.
@@ -411,7 +449,9 @@ def through_relay(campaign: Campaign, relays: Sequence[str], collector: Address)
         if campaign.gateway is not None and (held is None or relay == held.address):
             with contextlib.suppress(ValueError):  # It is the collector.
                 address = Address.of_relay(relay, collector)
-                return address, sealed_post(campaign.id, campaign.gateway, collector=collector, leaves=leaves)
+                return address, sealed_post(
+                    campaign.id, campaign.gateway, collector=collector, leaves=leaves, until=until
+                )
     why = (
         "names no relay, or none but the collector itself. Name one that somebody else runs"
         if held is None

@@ -124,7 +124,7 @@ def delete_campaign(store: Store, campaign: Campaign) -> None:
 
 
 def overdue_rounds(store: Store, now: float, settings: Settings) -> list[Round]:
-    """The rounds that are not closed although their time and grace are over."""
+    """The rounds that are not closed although their reports had time to arrive."""
     overdue = []
     campaigns: dict[str, StoredCampaign | None] = {}
     for round in store.unclosed():
@@ -148,9 +148,10 @@ _DAY = 86_400.0
 
 
 def drop_old_sums(store: Store, now: float, settings: Settings) -> int:
-    """Delete the sums of rounds that ended more than `settings.keep_sums` days ago. Returns their number.
+    """Delete the sums of rounds whose last reports arrived `settings.keep_sums` days ago. Returns their number.
 
-    The rounds stay closed, so that nobody can report to them again.
+    With a relay that holds reports, the last ones arrive long after the end of a round. The rounds stay closed, so
+    that nobody can report to them again.
     """
     if settings.keep_sums is None:
         return 0
@@ -161,7 +162,7 @@ def drop_old_sums(store: Store, now: float, settings: Settings) -> int:
         except CampaignError:  # It is damaged. Starting the collector again says so.
             continue
         for each in store.rounds(stored.id):
-            over = campaign.begins(each.number + 1) + _DAY * settings.keep_sums <= now
+            over = settings.last_arrival(campaign, each.number) + _DAY * settings.keep_sums <= now
             if over and each.state == "closed" and each.reports is not None:
                 dropped += store.drop_sums(Round(stored.id, each.number))
     return dropped

@@ -103,7 +103,7 @@ class Service:
                 await asyncio.wait_for(ending.wait(), wait)
 
     def close_overdue(self, now: float | None = None) -> int:
-        """Close every round whose time and grace are over, and return their number."""
+        """Close every round whose reports had time to arrive, and return their number. Delete sums that are old."""
         now = self.clock() if now is None else now
         closed = close_overdue(self.store, now, self.settings, self.metrics)
         dropped = drop_old_sums(self.store, now, self.settings)

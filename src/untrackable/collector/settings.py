@@ -44,7 +44,7 @@ class Settings:
     ending_seconds: float = 20.0
     """How long the collector may take to store accepted reports when it ends."""
     keep_sums: float | None = None
-    """For how many days after the end of a round its sums are kept. None keeps them for ever."""
+    """For how many days after the last arrival in a round its sums are kept. None keeps them for ever."""
     origins: tuple[str, ...] = ("*",)
     """The web origins whose pages may use the collector."""
     gateway_keys: Path | None = None

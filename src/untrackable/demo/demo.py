@@ -195,6 +195,12 @@ def run_clients(
     return accepted
 
 
+class _Simulated(Client):
+    """Somebody of the demo, who is nobody: what DO_NOT_TRACK and CI say is for real people."""
+
+    off = False
+
+
 def _run_task(document: bytes, server: str, relays: tuple[str, ...], task: tuple[list[Path], Population]) -> int:
     """Run some clients in their folders, for people with these homepages."""
     campaign = _campaign(document)
@@ -203,7 +209,7 @@ def _run_task(document: bytes, server: str, relays: tuple[str, ...], task: tuple
     for folder, before, after, week in zip(task[0], *task[1], strict=True):
         folder.mkdir(mode=0o700)
         today = campaign.first_round - 1.0
-        client = Client(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
+        client = _Simulated(campaign, None, policy, folder=folder, clock=lambda: today)  # noqa: B023
         client.answer(HOMEPAGES[before])
         due = client.due(today)
         if week <= WEEKS and due is not None and due >= campaign.begins(week):

@@ -117,6 +117,26 @@ def delay_words(relay: HoldingRelay) -> str:
     return f"{_span(relay.delay)} after the end of the round" if relay.delay else "at the end of the round"
 
 
+_RELEASE_EVERY, _RELEASE_AHEAD = 3600, 40
+"""The seconds of `--release-every` and the days of `--release-ahead`, if a relay is started without them."""
+
+
+def release_words(campaign: Campaign) -> str:
+    """The options without which the relay that holds the reports refuses them; or nothing."""
+    if campaign.relay is None:
+        return ""
+    between = 0 if campaign.rounds == 1 else campaign.round_seconds
+    every = math.gcd(_RELEASE_EVERY, campaign.leaves(1), between)
+    ahead = math.ceil((campaign.look_seconds + campaign.relay.delay) / 86_400)
+    needed = [f"--release-every {every}"] if every < _RELEASE_EVERY else []
+    needed += [f"--release-ahead {ahead}"] if ahead > _RELEASE_AHEAD else []
+    if not needed:
+        return ""
+    return (
+        f"This needs a relay that is started with `{' '.join(needed)}`: any other refuses reports of this campaign."
+    )
+
+
 _LARGE = 4.0
 """The eps above which a page says how often people tell the plain truth."""
 
@@ -539,6 +559,7 @@ def campaign_view(
         rows.append(("relay", f"Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway."))
     if campaign.relay is not None:
         rows.append(("", f"{campaign.relay.address} releases the first round on {_date(campaign.leaves(1))}."))
+        rows.append(("", release_words(campaign)))
     if accurate is not None:
         rows += [("accuracy", accuracy_words(accurate)), ("", spread_words(accurate))]
     rows += about.items()

@@ -6,8 +6,6 @@ Means, quantiles and distributions need values that stand for numbers in order.
 import csv
 import importlib
 import math
-import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, strict_json
 from untrackable.arrays import Bools, FloatArray, Integers
+from untrackable.csv_cells import csv_cell
 from untrackable.estimation.intervals import (
     UNKNOWN,
     Interval,
@@ -656,13 +655,6 @@ def possible_places(shares: FloatArray, radius: FloatArray, q: float) -> tuple[I
 # --- an estimate as a table: Arrow, pandas, CSV or JSON ---------------------------------------------------
 
 _ROWS = _MOST_NUMBERS = 1 << 16
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_SIGNS = frozenset("=+-@\u2212")
-"""The characters that formulas begin with, and the minus sign of typesetters."""
-_BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters that nobody sees. Other blanks are known by their category."""
-_BREAKS = frozenset("\t\r\n")
-"""Characters that a spreadsheet may take for the end of a cell, so that the next one begins with a sign."""
 
 
 def columns(estimate: "Estimate", *, consistent: bool) -> dict[str, Any]:
@@ -751,32 +743,6 @@ def write_csv(data: Mapping[str, Any], path: Path) -> None:
             parts = [column[start : start + _ROWS] for column in data.values()]
             lists = (p.tolist() if isinstance(p, np.ndarray) else p for p in parts)
             writer.writerows(zip(*(map(csv_cell, cells) for cells in lists), strict=True))
-
-
-def csv_cell(value: Any) -> Any:
-    """A cell of a CSV file that no spreadsheet runs. Every table that is written as CSV has its cells from here.
-
-    Spreadsheets take a text for a formula if it begins with =, +, - or @. They skip blanks and invisible characters
-    before it, and read full-width signs as these. People who answer may choose such a text. It gets an apostrophe
-    in front, and `csv_text` takes it away again. Numbers stay numbers, also those that are written as text. NaN is
-    an empty cell.
-    """
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return f"'{value}" if isinstance(value, str) and _runs(value.lstrip("'")) else value
-
-
-def csv_text(cell: str) -> str:
-    """The text that `csv_cell` made this cell of."""
-    return cell[1:] if cell.startswith("'") and _runs(cell.lstrip("'")) else cell
-
-
-def _runs(text: str) -> bool:
-    """Whether a spreadsheet might run this text."""
-    if _NUMBER.fullmatch(text):
-        return False
-    seen = next((each for each in text if each not in _BLANKS and unicodedata.category(each)[0] not in "ZCM"), "")
-    return text[:1] in _BREAKS or unicodedata.normalize("NFKC", seen)[:1] in _SIGNS
 
 
 def json_text(data: Mapping[str, Any], about: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
@@ -119,6 +120,18 @@ class RelayProtocol(BoundedProtocol):
     problems = RelayProblem
 
 
+_TIME = "[0-9]{1,12}"
+
+
+class _ReleaseConvertor(IntegerConvertor):
+    """A time of at most twelve digits in an address. Python refuses to convert thousands of digits."""
+
+    regex = _TIME
+
+
+register_url_convertor("release", _ReleaseConvertor())
+
+
 def create_relay(
     settings: RelaySettings, held: HeldReports | None = None, clock: Callable[[], float] | None = None
 ) -> Starlette:
@@ -144,8 +157,8 @@ def create_relay(
         routes=[
             Route(one, relay.relay, methods=["POST"]),
             Route(f"{one}/keys", relay.keys, methods=["GET"]),
-            Route(f"{one}/releases/{{time:int}}", relay.hold, methods=["POST"]),
-            Route(f"{one}/releases/{{time:int}}", relay.released, methods=["GET"]),
+            Route(f"{one}/releases/{{time:release}}", relay.hold, methods=["POST"]),
+            Route(f"{one}/releases/{{time:release}}", relay.released, methods=["GET"]),
             Route("/healthz", relay.health, methods=["GET"]),
         ],
         lifespan=relay.running,
@@ -162,7 +175,7 @@ class _Guard(ErrorGuard):
     disconnected = ClientDisconnect
 
 
-_SHARED = re.compile("/gateways/[^/]+(/releases/[0-9]+)?")
+_SHARED = re.compile(f"/gateways/[^/]+(/releases/{_TIME})?")
 """The addresses for pages: those that take sealed reports."""
 
 

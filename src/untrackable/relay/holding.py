@@ -35,8 +35,8 @@ DAY = 86_400
 _TOGETHER = 256
 """The number of reports that are passed on before those of them that arrived are deleted."""
 _LOOK_SECONDS, _LONGEST_WAIT = 0.5, 300.0
-"""How often the relay looks for a release that begins. While a gateway takes nothing, it waits twice as long each
-time."""
+"""How often the relay looks for a release that begins, and the longest wait. While reports for a gateway are left
+over, it waits twice as long each time."""
 _EXPIRY_SECONDS = 3600.0
 """How often the relay looks for reports that are deleted because no gateway has taken them.
 
@@ -219,7 +219,7 @@ class Holding:
             await asyncio.sleep(wait)
 
     async def _release(self, release: Release) -> bool:
-        """Pass on the reports of a release until none is left, or the gateway takes none. True if it took some."""
+        """Pass on the reports of a release until the gateway takes no more. True if none is left."""
         if release not in self._begun:
             self._begun[release] = 0  # From here on no report is added.
         if not self._begun[release]:
@@ -249,10 +249,11 @@ class Holding:
             oldest = int(now) - self._settings.keep * DAY
             try:
                 for release in [each for each in self._counts if each.time < oldest]:
-                    lost = self._counts[release]
                     await self._in_thread(self._held.delete_all, release)
+                    lost = self._counts[release]  # Others may have been passed on meanwhile.
                     self._count(release, -lost)
-                    _log.error("%d reports were deleted, because no gateway has taken them for days", lost)
+                    if lost:
+                        _log.error("%d reports were deleted, because no gateway has taken them for days", lost)
                 await self._in_thread(self._held.forget, oldest)
                 self._begun = {each: count for each, count in self._begun.items() if each.time >= oldest}
             except HoldingFailed as error:

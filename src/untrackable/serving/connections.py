@@ -201,9 +201,7 @@ class BoundedProtocol(HttpToolsProtocol):
         settings = self.settings
         if self._size > settings.largest_head:
             if not self._head_complete:
-                self._hang_up(
-                    self.problems["HEAD_TOO_LARGE"], f"a head must be at most {settings.largest_head} bytes"
-                )
+                self._hang_up(*self._head_problem())
             elif self._size > settings.largest_head + 2 * self._largest_body():
                 self._hang_up(self.problems["TOO_LARGE"], "the request is longer than any allowed body")
 
@@ -224,17 +222,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stop(self.problems["MALFORMED_REQUEST"], "headers must come before the body")
         self._head += len(name) + len(value) + 4
         if self._head > self.settings.largest_head:
-            self._stop(
-                self.problems["HEAD_TOO_LARGE"], f"a head must be at most {self.settings.largest_head} bytes"
-            )
+            self._stop(*self._head_problem())
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Note that the head is complete."""
         if len(self.url) > self.settings.largest_head:
-            self._stop(
-                self.problems["HEAD_TOO_LARGE"], f"a head must be at most {self.settings.largest_head} bytes"
-            )
+            self._stop(*self._head_problem())
         super().on_headers_complete()
         self._head_complete = True
 

@@ -25,7 +25,7 @@ from untrackable.collector.closing import close_round
 from untrackable.collector.dashboard.campaign_page import COLUMNS
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Store
-from untrackable.estimation.estimate import csv_text
+from untrackable.csv_cells import csv_text
 from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import Fresh
