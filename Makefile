@@ -74,13 +74,13 @@ vectors: $(VENV)/.ready-dev
 	$(BIN)/python tests/vectors/make.py
 	$(BIN)/python -m tests.client.vectors
 
-# requirements.lock has what the package needs with all its extras, requirements-dev.lock what its tests need too.
-COMPILE := pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header \
-	--no-annotate --extra all pyproject.toml --upgrade --quiet
+# requirements.lock has what both distributions need with all extras, requirements-dev.lock what their tests need too.
+COMPILE := pip compile - --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header \
+	--no-annotate --no-emit-package untrackable --no-emit-package untrackable-engine --upgrade --quiet
 lock: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv $(COMPILE) --group dev --output-file requirements-dev.lock
-	$(BIN)/uv $(COMPILE) --group build --constraint requirements-dev.lock --output-file requirements.lock
+	printf ".[all]\n./engine\n" | $(BIN)/uv $(COMPILE) --group dev --output-file requirements-dev.lock
+	printf ".[all]\n./engine\n" | $(BIN)/uv $(COMPILE) --group build --constraint requirements-dev.lock --output-file requirements.lock
 
 # The documents as a site, in build/site.
 site: $(VENV)/.ready-dev

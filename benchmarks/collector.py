@@ -249,7 +249,7 @@ def measure_store(name: str, store: str) -> Iterator[Row]:
     campaign = Campaign(
         question="Which of 1,024?",
         encoding=Categories(names=[f"page {i}" for i in range(1024)]),
-        mechanism=deck,
+        randomizer=deck,
         first_round=int(time.time()) - 60,
         round_seconds=86400,
         rounds=30,

@@ -88,7 +88,7 @@ def _joined(folder: Path) -> tuple[Campaign, Path]:
     asked = Campaign(
         question="How many?",
         encoding=IntegerRange(low=0, high=3),
-        mechanism=Fresh(NoisyInnerProduct(bits=2, eps=1.0)),
+        randomizer=Fresh(NoisyInnerProduct(bits=2, eps=1.0)),
         first_round=int(time.time()) + _HOUR,
         round_seconds=24 * _HOUR,
         rounds=3,

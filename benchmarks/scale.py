@@ -64,7 +64,7 @@ def campaign() -> Campaign:
     return Campaign(
         question="Which of 1,024?",
         encoding=Categories(names=[f"page {i}" for i in range(1024)]),
-        mechanism=DECK,
+        randomizer=DECK,
         first_round=int(time.time()) - 60,
         round_seconds=DAY,
         rounds=365,

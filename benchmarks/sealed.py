@@ -158,7 +158,7 @@ def asked_now() -> Campaign:
     return Campaign(
         question="Which of 1,024?",
         encoding=Categories(names=[f"page {i}" for i in range(1024)]),
-        mechanism=Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6, width=1),
+        randomizer=Deck.for_budget(bits=10, slots=30, eps=2.0, delta=1e-6, width=1),
         first_round=int(time.time()) - 60,
         round_seconds=86400,
         rounds=30,

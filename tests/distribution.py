@@ -2,11 +2,14 @@
 
     python -m tests.distribution dist
 
-makes a wheel and a source archive in `dist`, compares their contents with the checkout, installs the wheel into an
-empty environment with the locked dependencies, and runs the demo and a small round trip from there. Last, it
-installs the wheel with each extra alone into an empty environment, and does there what the extra is for.
+makes the wheels and the source archives of both distributions in `dist`: `untrackable`, the client, and
+`untrackable-engine`, which has all other files of the same package. It compares their contents with the checkout,
+installs the wheels into an empty environment with the locked dependencies, and runs the demo and a small round trip
+from there. Last, it installs the client alone and with each extra into an empty environment, and does there what
+the extra is for.
 """
 
+import json
 import os
 import re
 import shutil
@@ -15,12 +18,14 @@ import sys
 import tarfile
 import tempfile
 import time
+import tomllib
 import venv
 import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.collector.samples import campaign
 from tests.collector.servers import process
@@ -36,6 +41,10 @@ from untrackable.theory.turns import Turns
 ROOT = Path(__file__).parent.parent
 _TOP = ("README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml")
 _SOURCE_FOLDERS = ("src", "clients", "tests", "docs", "benchmarks")
+_OF_ENGINE = ("engine/README.md", "engine/pyproject.toml")
+_TOP_OF_ENGINE = ("README.md", "LICENSE", "pyproject.toml")
+LARGEST_CLIENT = 1_500_000
+"""The most bytes of the client where it is installed, with its compiled files."""
 _NOT_SHIPPED = ("__pycache__", "node_modules", "dist", ".hypothesis")
 _LONGEST = 600
 """Seconds that a command may take."""
@@ -63,6 +72,13 @@ try:
 finally:
     server.end()
 """
+_INSTALLED = """
+import json
+from importlib.metadata import distributions, files
+
+size = sum(file.locate().stat().st_size for file in files("untrackable"))
+print(json.dumps([size, [each.name for each in distributions()]]))
+"""
 _COMPILED = "from untrackable.kernels import engine; assert engine.compiled(engine.WORTHWHILE)"
 _OPEN_STORE = """
 import sys
@@ -86,12 +102,19 @@ def said(command: list[str], folder: Path, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def build(folder: Path, source: Path = ROOT) -> tuple[Path, Path]:
-    """The wheel and the source archive of a checkout, made without any network."""
-    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder.resolve())]
-    said(command, source)
-    (wheel,), (archive,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
-    return wheel, archive
+class Built(NamedTuple):
+    """The wheel and the source archive of a distribution."""
+
+    wheel: Path
+    archive: Path
+
+
+def build(folder: Path, source: Path = ROOT) -> Built:
+    """The wheel and the source archive of a distribution, made without any network."""
+    before = set(folder.iterdir())
+    said([sys.executable, "-m", "hatchling", "build", "--directory", str(folder.resolve())], source)
+    archive, wheel = sorted(set(folder.iterdir()) - before, key=lambda made: made.suffix)
+    return Built(wheel, archive)
 
 
 def wheel_files(wheel: Path) -> set[str]:
@@ -106,24 +129,44 @@ def archive_files(archive: Path) -> set[str]:
         return {name.partition("/")[2] for name in opened.getnames()}
 
 
+def client_files() -> set[str]:
+    """The files of the package that `untrackable` has by itself, as pyproject.toml lists them."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    wheel = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["wheel"]
+    listed, left_out = wheel["only-include"], [name.strip("/") for name in wheel["exclude"]]
+    return {
+        name
+        for name in package_files()
+        if any(f"src/{name}" == each or f"src/{name}".startswith(f"{each}/") for each in listed)
+        and f"src/{name}" not in left_out
+    }
+
+
 def package_files() -> set[str]:
-    """What the wheel must have: every file of the package."""
+    """What the two wheels must have together: every file of the package."""
     return {str(file.relative_to(ROOT / "src")) for file in _files(ROOT / "src" / "untrackable")}
 
 
 def source_files() -> set[str]:
-    """What the source archive must have: enough to build the release and to test it."""
-    return {str(file.relative_to(ROOT)) for folder in _SOURCE_FOLDERS for file in _files(ROOT / folder)} | {*_TOP}
+    """What the source archive must have: enough to build the client and to test all of the package."""
+    files = {str(file.relative_to(ROOT)) for folder in _SOURCE_FOLDERS for file in _files(ROOT / folder)}
+    return files | {*_TOP, *_OF_ENGINE}
 
 
-def check(wheel: Path, archive: Path) -> None:
+def check(client: Built, engine: Built) -> None:
     """Compare the release with the checkout. What is missing or should not be there is an error."""
-    assert wheel.name == f"untrackable-{__version__}-py3-none-any.whl", wheel.name
-    assert archive.name == f"untrackable-{__version__}.tar.gz", archive.name
-    assert wheel_files(wheel) == package_files(), wheel_files(wheel) ^ package_files()
-    missing = source_files() - archive_files(archive)
+    assert client.wheel.name == f"untrackable-{__version__}-py3-none-any.whl", client.wheel.name
+    assert client.archive.name == f"untrackable-{__version__}.tar.gz", client.archive.name
+    assert engine.wheel.name == f"untrackable_engine-{__version__}-py3-none-any.whl", engine.wheel.name
+    _same(wheel_files(client.wheel), client_files())
+    _same(wheel_files(engine.wheel), package_files() - client_files())
+    _same(archive_files(client.archive), source_files())
+    _same(archive_files(engine.archive), {f"src/{name}" for name in package_files()} | {*_TOP_OF_ENGINE})
+
+
+def _same(made: set[str], wanted: set[str]) -> None:
+    missing, surplus = wanted - made, made - wanted - {"PKG-INFO", ".gitignore"}
     assert not missing, missing
-    surplus = archive_files(archive) - source_files() - {"PKG-INFO", ".gitignore"}
     assert not surplus, surplus
 
 
@@ -199,18 +242,19 @@ def _finds_no_server(python: str, folder: Path) -> None:
 
 
 TRIALS: dict[str, Callable[[str, Path], None]] = {
-    "": _answers_and_sends,
-    "collector": lambda python, folder: _answers_and_sends(python, folder, serves=True),
-    "fast": _compiles,
-    "files": lambda python, folder: _estimates(python, folder, "reports.parquet"),
-    "oblivious": lambda python, folder: _answers_and_sends(python, folder, sealed=True),
-    "plots": _draws,
-    "postgres": _finds_no_server,
-    "spark": lambda python, folder: _estimates(
+    "untrackable": _answers_and_sends,
+    "untrackable[collector]": lambda python, folder: _answers_and_sends(python, folder, serves=True),
+    "untrackable[crowd]": lambda python, folder: _answers_and_sends(python, folder, sealed=True),
+    "untrackable[fast]": _compiles,
+    "untrackable[files]": lambda python, folder: _estimates(python, folder, "reports.parquet"),
+    "untrackable[plots]": _draws,
+    "untrackable[postgres]": _finds_no_server,
+    "untrackable[spark]": lambda python, folder: _estimates(
         python, folder, "reports.parquet", "--engine", "spark", "--master", "local[2]"
     ),
+    "untrackable-engine": lambda python, folder: _estimates(python, folder, "reports.npz"),
 }
-"""What each extra is for, done in an empty folder by a Python that has this extra alone. The base has no name.
+"""What each extra is for, done in an empty folder by a Python that has this extra alone.
 
 `cuda` is not tried, because few machines have a GPU.
 """
@@ -236,35 +280,46 @@ def _new_environment(folder: Path) -> list[str]:
     return [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
-def try_extras(wheel: Path) -> None:
-    """Install the wheel with each extra alone into an empty environment, and do there what the extra is for."""
-    for name, trial in TRIALS.items():
-        _tell(f"trying it out with {f'the extra {name} alone' if name else 'no extra'}")
+def try_extras(release: Path) -> None:
+    """Install each requirement from these wheels into an empty environment, and do there what it is for."""
+    for requirement, trial in TRIALS.items():
+        _tell(f"trying out {requirement}, with nothing else")
         with tempfile.TemporaryDirectory() as name_of_folder:
             empty = Path(name_of_folder)
             (empty / "versions").write_text(locked_versions(), encoding="utf-8")
             install = _new_environment(empty / "environment")
-            said([*install, "--constraint", "versions", f"{wheel.resolve()}{f'[{name}]' if name else ''}"], empty)
+            wheels = ("--find-links", str(release.resolve()))
+            said([*install, "--constraint", "versions", *wheels, requirement], empty)
             trial(install[0], empty)
+            if requirement == "untrackable":
+                _check_small(install[0], empty)
+
+
+def _check_small(python: str, folder: Path) -> None:
+    """The client is small, and brings nothing."""
+    size, names = json.loads(said([python, "-c", _INSTALLED], folder))
+    _tell(f"the client takes {size:,} bytes where it is installed")
+    assert size <= LARGEST_CLIENT, size
+    assert {*names} <= {"pip", "setuptools", "untrackable"}, names
 
 
 def main(folder: Path) -> None:
     """Build, check, install and try the release."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    wheel, archive = build(folder)
-    check(wheel, archive)
-    _tell(f"{wheel.name} and {archive.name} have what they should; installing the wheel into an empty environment")
+    client, engine = build(folder), build(folder, ROOT / "engine")
+    check(client, engine)
+    _tell(f"{client.wheel.name} and {engine.wheel.name} have what they should; installing them")
     with tempfile.TemporaryDirectory() as name:
         empty = Path(name)
         install = _new_environment(empty / "environment")
         said([*install, "--require-hashes", "-r", str(ROOT / "requirements.lock")], empty)
-        said([*install, "--no-deps", str(wheel.resolve())], empty)
+        said([*install, "--no-deps", str(client.wheel.resolve()), str(engine.wheel.resolve())], empty)
         _tell("trying it out")
         program = str(empty / "environment" / "bin" / "untrackable")
         try_out([program], empty)
         _tell(said([program, "demo", "--once"], empty))
-    try_extras(wheel)
+    try_extras(folder)
     _tell(f"{folder} has a release of version {__version__} that can be installed")
 
 

@@ -2,11 +2,14 @@
 
 import json
 import re
+import shutil
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -15,33 +18,53 @@ from packaging.utils import canonicalize_name
 from tests import distribution
 from untrackable import __version__
 
+Release = tuple[distribution.Built, distribution.Built]
+
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return distribution.build(tmp_path_factory.mktemp("release"))
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    folder = tmp_path_factory.mktemp("release")
+    return distribution.build(folder), distribution.build(folder, distribution.ROOT / "engine")
 
 
-def test_the_release_has_what_the_checkout_has(release: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_release_has_what_the_checkout_has(release: Release, tmp_path: Path) -> None:
     distribution.check(*release)
-    wheel, archive = release
-    with zipfile.ZipFile(wheel) as opened:
+    client, engine = release
+    with zipfile.ZipFile(client.wheel) as opened:
         described = {Path(name).name: name for name in opened.namelist() if ".dist-info/" in name}
         assert {"METADATA", "LICENSE", "entry_points.txt"} <= set(described)
         assert f"Version: {__version__}\n" in opened.read(described["METADATA"]).decode()
         assert b"untrackable = untrackable.__main__:run" in opened.read(described["entry_points.txt"])
-    incomplete = tmp_path / wheel.name
-    with zipfile.ZipFile(wheel) as opened, zipfile.ZipFile(incomplete, "w") as made:
+    incomplete = tmp_path / client.wheel.name
+    with zipfile.ZipFile(client.wheel) as opened, zipfile.ZipFile(incomplete, "w") as made:
         for name in opened.namelist():
             if name != "untrackable/py.typed":
                 made.writestr(name, opened.read(name))
     with pytest.raises(AssertionError, match=r"py\.typed"):
-        distribution.check(incomplete, archive)
+        distribution.check(client._replace(wheel=incomplete), engine)
 
 
-def test_the_wheel_works_where_it_is_installed(release: tuple[Path, Path], tmp_path: Path) -> None:
-    """Its dependencies are those of this environment; `make dist` installs them too."""
-    with zipfile.ZipFile(release[0]) as opened:
-        opened.extractall(tmp_path / "installed")
+def test_each_file_is_in_one_of_the_two_distributions(release: Release) -> None:
+    client, engine = (distribution.wheel_files(built.wheel) for built in release)
+    assert not client & engine
+    assert client | engine == distribution.package_files()
+
+
+def test_the_engine_is_built_from_its_own_archive(release: Release, tmp_path: Path) -> None:
+    (_, engine), made = release, tmp_path / "made"
+    made.mkdir()
+    with tarfile.open(engine.archive) as opened:
+        opened.extractall(tmp_path / "source", filter="data")
+    [source] = (tmp_path / "source").iterdir()
+    again = distribution.build(made, source)
+    assert distribution.wheel_files(again.wheel) == distribution.wheel_files(engine.wheel)
+
+
+def test_the_wheels_work_where_they_are_installed(release: Release, tmp_path: Path) -> None:
+    """Their dependencies are those of this environment; `make dist` installs them too."""
+    for built in release:
+        with zipfile.ZipFile(built.wheel) as opened:
+            opened.extractall(tmp_path / "installed")  # noqa: S202
     starting = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r}); import untrackable.cli; "
         f"assert untrackable.__file__.startswith({str(tmp_path)!r}); untrackable.cli.run()"
@@ -69,22 +92,28 @@ sys.meta_path[:] = map(Others, sys.meta_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", distribution.TRIALS, ids=lambda name: name or "base")
-def test_an_extra_alone_is_enough(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("requirement", distribution.TRIALS)
+def test_an_extra_alone_is_enough(requirement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All packages that it does not bring are absent. `make dist` tries the same in empty environments."""
-    brought = with_requirements(f"untrackable[{name}]")
+    brought = with_requirements(requirement)
     absent = [
         module
         for module, of in packages_distributions().items()
         if not {canonicalize_name(each) for each in of} & brought
     ]
     assert "pytest" in absent
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(ABSENT)
-    environment = {"PYTHONPATH": str(tmp_path / "site"), "ABSENT": ",".join(absent)}
+    site, package = tmp_path / "site", tmp_path / "package"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(ABSENT)
+    engine = "untrackable-engine" in brought
+    for name in distribution.package_files() if engine else distribution.client_files():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(distribution.ROOT / "src" / name, package / name)
+    environment = {"PYTHONPATH": f"{site}:{package}", "ABSENT": ",".join(absent)}
     said = distribution.said
     monkeypatch.setattr(distribution, "said", lambda command, folder: said(command, folder, **environment))
-    distribution.TRIALS[name](sys.executable, tmp_path)
+    (tmp_path / "work").mkdir()
+    distribution.TRIALS[requirement](sys.executable, tmp_path / "work")
 
 
 def with_requirements(asked: str) -> set[str]:
@@ -100,15 +129,35 @@ def with_requirements(asked: str) -> set[str]:
         extras = each.extras or {""}
         waiting += [
             further
-            for further in map(Requirement, requires(each.name) or ())
+            for further in map(Requirement, required(each.name))
             if further.marker is None or any(further.marker.evaluate({"extra": name}) for name in extras)
         ]
     return found
 
 
+def required(name: str) -> list[str]:
+    """What a distribution requires: one of ours as it is here, another one as it is installed."""
+    if name not in ("untrackable", "untrackable-engine"):
+        return requires(name) or []
+    project = read_project("engine" if name.endswith("engine") else ".")
+    base: list[str] = project["dependencies"]
+    extras = project.get("optional-dependencies", {}).items()
+    return base + [f"{each}; extra == '{extra}'" for extra, listed in extras for each in listed]
+
+
+def read_project(folder: str) -> dict[str, Any]:
+    """What pyproject.toml says about a distribution."""
+    text = (distribution.ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
+
+
 def test_every_extra_is_tried() -> None:
-    project = tomllib.loads((distribution.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {*distribution.TRIALS} == {*project["optional-dependencies"]} - {"all", "cuda"} | {""}
+    extras = {f"untrackable[{name}]" for name in read_project(".")["optional-dependencies"]}
+    assert {*distribution.TRIALS} == extras - {"untrackable[all]", "untrackable[cuda]"} | {
+        "untrackable",
+        "untrackable-engine",
+    }
 
 
 def test_versions_are_locked_and_have_no_digests() -> None:

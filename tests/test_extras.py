@@ -5,9 +5,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from untrackable import __version__
 from untrackable.errors import ExtraMissing, UntrackableError
 from untrackable.extras import EXTRAS, extra, require
 from untrackable.protocol.campaign import Campaign
@@ -24,11 +26,12 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 
-from untrackable.cli import run
+from untrackable.__main__ import run
 
 run()
 """
-BEYOND_THE_BASE = {module for _, modules in EXTRAS.values() for module in modules} | {"numba", "PIL"}
+BEYOND_THE_BASE = {module for name in EXTRAS.keys() - {"all"} for module in EXTRAS[name][1]} | {"numba", "PIL"}
+"""What `untrackable-engine` does not bring by itself."""
 NEW = ["--question", "Which?", "--category", "a", "--category", "b", "--rounds", "30", "--every", "1d"]
 
 
@@ -55,6 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
+        ("all", "--help"),
+        ("all", "answer campaign.json"),
         ("collector", "serve"),
         ("collector", "demo --once"),
         ("collector", "keys new --role reader"),
@@ -115,27 +120,43 @@ def test_a_person_answers_and_sends_with_the_base_alone(folder: Path) -> None:
 
 def test_extras_are_those_that_are_declared() -> None:
     """Every module that is asked for comes with the extra that is named, and `all` brings every other extra."""
-    text = (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
-    project = tomllib.loads(text)["project"]
+    extras = project("pyproject.toml")["optional-dependencies"]
     declared = {
         name: tuple(sorted(_module(requirement) for requirement in requirements if not _is_own(requirement)))
-        for name, requirements in project["optional-dependencies"].items()
+        for name, requirements in extras.items()
     }
-    for name in (
-        "cuda",
-        "spark",
-    ):  # These are large, and only useful with a GPU or a cluster: `all` leaves them out.
+    # These are large, and only useful with a GPU or a cluster: `all` leaves them out.
+    for name in ("cuda", "spark"):
         assert declared.pop(name) == EXTRAS[name][1]
     assert declared.pop("all") == ()
-    [everything] = project["optional-dependencies"]["all"]
+    [everything] = extras["all"]
     assert everything == f"untrackable[{','.join(sorted(declared))}]"
     assert declared.pop("fast") == ("numba",)  # NumPy does the same without it
-    assert declared == {name: modules for name, (_, modules) in EXTRAS.items() if name not in ("cuda", "spark")}
+    assert declared == {name: modules for name, (_, modules) in EXTRAS.items() if name in declared}
+    assert EXTRAS.keys() == declared.keys() | {"all", "cuda", "spark"}
+
+
+def test_the_client_needs_nothing_and_every_extra_but_one_brings_the_engine() -> None:
+    client, engine = project("pyproject.toml"), project("engine/pyproject.toml")
+    assert client["dependencies"] == []
+    assert [_module(each) for each in engine["dependencies"]] == [*EXTRAS["all"][1], "untrackable"]
+    for name, requirements in client["optional-dependencies"].items():
+        own = [requirement for requirement in requirements if _is_own(requirement)]
+        assert bool(own) == (name != "crowd"), name
+        assert all("[" in each or each == f"untrackable-engine=={__version__}" for each in own)
+    assert engine["dependencies"][-1] == f"untrackable=={__version__}"
+
+
+def project(path: str) -> dict[str, Any]:
+    """What a file says about its distribution."""
+    text = (Path(__file__).parent.parent / path).read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)["project"]
+    return found
 
 
 def _is_own(requirement: str) -> bool:
-    """Whether an extra asks for another one."""
-    return requirement.startswith("untrackable[")
+    """Whether an extra asks for another one, or for the engine."""
+    return requirement.startswith("untrackable")
 
 
 def _module(requirement: str) -> str:

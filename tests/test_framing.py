@@ -10,8 +10,8 @@ from untrackable import framing
 from untrackable.errors import StateError, SumsError
 from untrackable.mechanisms.deck import Deck
 from untrackable.mechanisms.local import Fresh, RandomizedResponse
-from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol.campaign import Campaign
+from untrackable.randomizers.randomness import Entropy
 
 DECK = Deck(bits=2, slots=9, eps_report=0.5, width=1)
 

@@ -1,13 +1,21 @@
 """The `untrackable` command, which is also `python -m untrackable`."""
 
+import sys
+
 from untrackable import early_interrupts
 
 
 def run() -> None:
-    """Load the command line, and run it."""
+    """Load the command line, and run it. Where the client alone is installed, say what is missing."""
     early_interrupts.end_at_once()
-    from untrackable import cli
+    from untrackable.errors import ExtraMissing
+    from untrackable.extras import extra
 
+    try:
+        with extra("all"):
+            import untrackable.cli as cli
+    except ExtraMissing as missing:
+        sys.exit(f"Error: {missing}")
     cli.run()
 
 

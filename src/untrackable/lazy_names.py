@@ -24,7 +24,13 @@ def lazy_names(package: Any) -> tuple[list[str], Callable[[str], Any], Callable[
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(homes[name]), name)
+        try:
+            return getattr(importlib.import_module(homes[name]), name)
+        except ModuleNotFoundError:
+            from untrackable.extras import extra  # It takes longer than the rest of a run without a turn.
+
+            with extra("all"):
+                raise
 
     def listed() -> list[str]:
         return names.copy()

@@ -23,7 +23,8 @@ from untrackable.mechanisms.local_interface import Local
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
-from untrackable.protocol.campaign import Campaign, CampaignDraft, Guarantee
+from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.protocol.campaign_draft import CampaignDraft
 
 BASES = [
     RandomizedResponse(eps=1.0),

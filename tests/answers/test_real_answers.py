@@ -73,7 +73,7 @@ def check_campaign(made: Any, encoding: Any, *tables: NDArray[np.float64]) -> No
     asked = Campaign(
         question="What?",
         encoding=encoding,
-        mechanism=made,
+        randomizer=made,
         first_round=0,
         round_seconds=86_400,
         rounds=1,

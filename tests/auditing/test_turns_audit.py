@@ -21,7 +21,7 @@ def turns_campaign(*, rounds: int = 52, share: Fraction = Fraction(1), wipes: in
     return Campaign(
         question="Which browser do you use?",
         encoding=Categories(names=("Firefox", "Chrome", "Safari", "another")),
-        mechanism=REPORT,
+        randomizer=REPORT,
         first_round=1_700_000_000,
         round_seconds=7 * 86_400,
         rounds=rounds,
@@ -104,7 +104,7 @@ def test_what_pages_say_about_attendance() -> None:
     every = Campaign(
         question="Which?",
         encoding=asked.encoding,
-        mechanism=Deck(bits=2, slots=12, eps_report=0.1),
+        randomizer=Deck(bits=2, slots=12, eps_report=0.1),
         first_round=0,
         round_seconds=86_400,
         rounds=12,

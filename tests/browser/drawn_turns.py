@@ -5,9 +5,9 @@ import itertools
 import os
 
 from untrackable.mechanisms.local import Fresh
-from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
+from untrackable.randomizers.randomness import Entropy
 
 
 def drawn(key: bytes, purpose: bytes, fresh: bytes = b"") -> Entropy:

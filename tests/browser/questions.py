@@ -42,7 +42,7 @@ def question(base: Local | None = None, encoding: Encoding = PAGES, **changes: A
         "guarantee": Guarantee(eps=eps),
         **changes,
     }
-    return Campaign(encoding=encoding, mechanism=Fresh(base), turns=turns, **given)
+    return Campaign(encoding=encoding, randomizer=Fresh(base), turns=turns, **given)
 
 
 def about(encoding: Encoding, eps: float) -> Views:

@@ -56,7 +56,7 @@ def daily(question: str, encoding: Encoding, base: Local, rounds: int) -> Campai
     return Campaign(
         question=question,
         encoding=encoding,
-        mechanism=Fresh(base),
+        randomizer=Fresh(base),
         first_round=(int(time.time()) // DAY - ROUNDS) * DAY,
         round_seconds=DAY,
         rounds=rounds,

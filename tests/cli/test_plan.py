@@ -10,7 +10,8 @@ import pytest
 from tests.cli.commands import run
 from untrackable.cli.options import exact_number
 from untrackable.encodings import Categories
-from untrackable.protocol.campaign import Campaign, CampaignDraft
+from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.campaign_draft import CampaignDraft
 
 GOOD = ("--people", "100,000", "--values", "16", "--rounds", "52", "--eps", "4")
 QUESTIONS = """

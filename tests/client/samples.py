@@ -51,7 +51,7 @@ def _made(made: Mechanism, guarantee: dict[str, Any], changes: dict[str, Any]) -
     given: dict[str, Any] = {
         "question": "How many?",
         "encoding": Bit() if isinstance(made, Bitwise) else IntegerRange(low=0, high=(1 << min(16, bits)) - 1),
-        "mechanism": made,
+        "randomizer": made,
         "first_round": START,
         "round_seconds": DAY,
         "rounds": 30,

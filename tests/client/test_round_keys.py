@@ -8,7 +8,7 @@ import pytest
 from tests.mechanisms.exact_laws import agrees, histogram
 from tests.vectors.make import stream
 from untrackable.client.state import SIZE, Ratchet
-from untrackable.mechanisms.randomness import Recorded, below
+from untrackable.randomizers.randomness import Recorded, below
 from untrackable.theory.turns import Turns
 
 PEOPLE = 30_000

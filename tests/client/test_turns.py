@@ -27,8 +27,8 @@ from untrackable.client.ledger import Account, Ledger, read_ledger
 from untrackable.client.state import SIZE, Ratchet, State
 from untrackable.errors import CampaignRefused, ClockBehind
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.randomness import system
 from untrackable.protocol.campaign import Campaign
+from untrackable.randomizers.randomness import system
 from untrackable.theory.turns import Turns
 
 ROUNDS = 12

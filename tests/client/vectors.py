@@ -29,10 +29,10 @@ from untrackable.mechanisms.fading import Faded, Fading
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.kept_bits import Bitwise
 from untrackable.mechanisms.local import OneBitMean, RandomizedResponse, SubsetSelection
-from untrackable.mechanisms.randomness import Recorded
 from untrackable.mechanisms.stored import InnerProduct
 from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey
+from untrackable.randomizers.randomness import Recorded
 from untrackable.strict_json import canonical
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"

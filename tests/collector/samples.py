@@ -34,7 +34,7 @@ def campaign(
     return Campaign(
         question=question,
         encoding=Categories(names=NAMES) if encoding is None else encoding,
-        mechanism=mechanism,
+        randomizer=mechanism,
         first_round=begin,
         round_seconds=seconds,
         rounds=rounds,

@@ -192,7 +192,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
     other = KeyConfig(1, bytes(range(32)), (Suite(1, 3), Suite(1, 1))).to_bytes()
     others = [
         replace(question(), turns=None),
-        replace(question(), turns=None, mechanism=Deck(bits=4, slots=4, eps_report=1)),
+        replace(question(), turns=None, randomizer=Deck(bits=4, slots=4, eps_report=1)),
         question(HadamardSketch(eps=1.0, hashes=4, width=64)),
         question(Levelled(NoisyInnerProduct(bits=8, eps=1), 2), strings),
         question(Views.single_bits(bits=40, eps=1), words),

@@ -5,7 +5,7 @@ import pytest
 
 from untrackable.discovery import prefix_search
 from untrackable.kernels import compiled, engine
-from untrackable.mechanisms.randomness import mixed
+from untrackable.randomizers.randomness import mixed
 
 KEY, BITS = 0x0123456789ABCDEF, 9
 

@@ -146,7 +146,7 @@ def asked(rounds: int) -> Campaign:
     return Campaign(
         question="Which?",
         encoding=Categories(names=["a", "b", "c", "d"]),
-        mechanism=Deck.for_budget(bits=2, slots=rounds, eps=1.0, delta=1e-6),
+        randomizer=Deck.for_budget(bits=2, slots=rounds, eps=1.0, delta=1e-6),
         rounds=rounds,
         first_round=1_893_456_000,
         round_seconds=86_400,
@@ -185,7 +185,7 @@ def test_the_error_of_a_mean_is_said_to_be_that() -> None:
     made = dataclasses.replace(
         asked(10),
         encoding=IntegerRange(low=0, high=3),
-        mechanism=Dealt(OneBitMean(values=4, eps=0.3), 10),
+        randomizer=Dealt(OneBitMean(values=4, eps=0.3), 10),
     )
     result = campaign_accuracy(made, 1_000_000)
     words = accuracy_words(result)

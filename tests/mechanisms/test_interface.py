@@ -17,10 +17,10 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.randomness import system
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
+from untrackable.randomizers.randomness import system
 
 OTHERS: list[Mechanism] = [
     Unary.for_budget("L-SUE", values=5, eps=1.0, eps_report=0.5),

@@ -75,7 +75,9 @@ def test_every_mechanism_comes_back_equal(name: str) -> None:
 def test_every_public_mechanism_has_a_description() -> None:
     kinds = [getattr(mechanisms, name) for name in mechanisms.__all__]
     wanted = {k.__name__ for k in kinds if inspect.isclass(k) and (issubclass(k, Mechanism) or hasattr(k, "draw"))}
-    homes = {home.rpartition(".")[2] for home in (*interface._HOMES.values(), *interface._BASES.values())}
+    homes = {
+        home.rpartition(".")[2] for home in (*interface.FORMS.mechanisms.values(), *interface.FORMS.bases.values())
+    }
     assert wanted - {"Mechanism"} <= homes
 
 

@@ -12,10 +12,10 @@ from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.divided import Divided
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
-from untrackable.mechanisms.randomness import log_ratio_upper
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
+from untrackable.randomizers.randomness import log_ratio_upper
 
 ENUMERATED = [
     RandomizedResponse(eps=1.3),

@@ -16,15 +16,11 @@ from untrackable import Deck, Fading, Fresh, InnerProduct, NoisyInnerProduct, St
 from untrackable.errors import FadedAway, MergeError, StateError, SumsError
 from untrackable.estimation.aggregators import CandidateAggregator, Scope
 from untrackable.kernels import counting
-from untrackable.mechanisms import inner_product, randomness
-from untrackable.mechanisms.inner_product import (
-    LARGEST_WIDTH,
-    WideAggregator,
-    WideCandidateAggregator,
-    best_width,
-    smallest_eps,
-)
+from untrackable.mechanisms import inner_product
+from untrackable.mechanisms.inner_product import WideAggregator, WideCandidateAggregator, best_width
 from untrackable.mechanisms.local import LARGEST_SLOTS
+from untrackable.randomizers import randomness
+from untrackable.randomizers.inner_product import LARGEST_WIDTH, joined, parted, smallest_eps
 from untrackable.theory.accuracy import inner_product_scale
 
 RNG = np.random.default_rng(1)
@@ -138,7 +134,7 @@ def test_wide_arrays_are_the_integers_that_clients_send(bits: int, width: int) -
     likely = base.log_likelihood(array, value)
     for report, found in zip(reports, likely, strict=True):
         assert base.possible(report)
-        vectors, answer = inner_product.parted(report, bits, width)
+        vectors, answer = parted(report, bits, width)
         told = sum(((v & value).bit_count() % 2) << i for i, v in enumerate(vectors)) == answer
         chance = base.flip.opposite().probability if told else base.flip.probability / ((1 << width) - 1)
         assert found == pytest.approx(math.log(chance) - math.log(base._lists()))
@@ -202,7 +198,7 @@ def test_the_standard_error_and_the_p_values_are_those_of_a_count(bits: int, wid
 
 
 def support(report: int, value: int, bits: int, width: int) -> bool:
-    vectors, answer = inner_product.parted(report, bits, width)
+    vectors, answer = parted(report, bits, width)
     return all((v & value).bit_count() % 2 == answer >> i & 1 for i, v in enumerate(vectors))
 
 
@@ -213,7 +209,7 @@ def test_arrays_lists_merges_and_bytes_in_any_order(bits: int, width: int) -> No
     assert isinstance(whole, WideAggregator)
     signs: dict[int, int] = {}
     for report in reports:
-        vectors, answer = inner_product.parted(report, bits, width)
+        vectors, answer = parted(report, bits, width)
         for c in range(1, 1 << width):
             position = 0
             for i, vector in enumerate(vectors):
@@ -236,8 +232,8 @@ def test_impossible_reports_are_refused_with_nothing_added(bits: int, width: int
     sums = sums_of(bits, width).add(good)
     before = sums.to_bytes()
     total = width * (bits + 1)
-    zero = inner_product.joined([0, *range(1, width)], 0, bits)
-    twice = inner_product.joined([1, 1, *(1 << i for i in range(2, width))], 1, bits)
+    zero = joined([0, *range(1, width)], 0, bits)
+    twice = joined([1, 1, *(1 << i for i in range(2, width))], 1, bits)
     for bad in ([-1], [1 << total], [*good, zero], [*good, twice], [*good, 1]):
         with pytest.raises(ValueError, match=rf"a report must be below 2\^{total}, and its {width} vectors"):
             sums.add(bad)
@@ -260,7 +256,7 @@ def test_impossible_reports_are_refused_with_nothing_added(bits: int, width: int
 def test_what_was_added_before_an_impossible_report_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "_SIGNS", 64)
     sums = sums_of(16, 3)
-    bad = as_array([*some_reports(16, 3, 100), inner_product.joined([1, 2, 3], 0, 16)], 16, 3)
+    bad = as_array([*some_reports(16, 3, 100), joined([1, 2, 3], 0, 16)], 16, 3)
     with pytest.raises(ValueError, match="linearly independent"):
         sums.add(bad)
     assert not sums.sums.any()
@@ -503,7 +499,7 @@ def test_clients_come_back(mechanism: Any) -> None:
 
 def test_impossible_states_are_refused() -> None:
     deck = Deck(bits=4, slots=1, eps_report=1.0, width=2)
-    good, bad = (inner_product.joined(vectors, 3, 4) for vectors in ((1, 2), (3, 3)))
+    good, bad = (joined(vectors, 3, 4) for vectors in ((1, 2), (3, 3)))
     assert deck.restore(framing.frame_state(deck, bytes([0]) + good.to_bytes(2, "big"))).report(1) == good
     with pytest.raises(StateError, match="cannot have made"):
         deck.restore(framing.frame_state(deck, bytes([0]) + bad.to_bytes(2, "big")))

@@ -12,11 +12,11 @@ from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_vectors import Tape, flip
 from tests.theory.test_factorisations import assert_equal
 from untrackable.arrays import FloatArray
-from untrackable.mechanisms import randomness
 from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.interface import from_json
 from untrackable.mechanisms.local import Fresh, OneBitMean
 from untrackable.mechanisms.stored import Memoized
+from untrackable.randomizers import randomness
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 

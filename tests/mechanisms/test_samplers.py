@@ -40,10 +40,10 @@ from untrackable import (
     Stored,
 )
 from untrackable.arrays import FloatArray
-from untrackable.mechanisms import randomness
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local_interface import Local
-from untrackable.mechanisms.randomness import Chance
+from untrackable.randomizers import randomness
+from untrackable.randomizers.randomness import Chance
 
 CLIENTS = 60_000
 CLIENT_TILT = 0.04

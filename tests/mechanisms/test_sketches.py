@@ -19,8 +19,8 @@ from untrackable import Dealt, Fresh, Memoized, Stored
 from untrackable.errors import MergeError, StateError
 from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.interface import Pair
-from untrackable.mechanisms.randomness import mixed
 from untrackable.mechanisms.sketches import CountMeanSketch, EntryCounts, HadamardSketch
+from untrackable.randomizers.randomness import mixed
 from untrackable.theory import Experiment, Factor
 from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 

@@ -15,10 +15,11 @@ from tests.promised_radii import CLOSE, widest_radius
 from untrackable import Dealt, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse, Stored, framing
 from untrackable.arrays import FloatArray
 from untrackable.errors import MergeError, SumsError
-from untrackable.mechanisms import Levelled, randomness
-from untrackable.mechanisms.randomness import Recorded
+from untrackable.mechanisms import Levelled
 from untrackable.mechanisms.string_levels import LevelAggregator
 from untrackable.mechanisms.views import LevelLayout
+from untrackable.randomizers import randomness
+from untrackable.randomizers.randomness import Recorded
 from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 

@@ -24,8 +24,9 @@ from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Scope
 from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.interface import from_json
-from untrackable.mechanisms.local import Fresh, SubsetSelection, best_size
+from untrackable.mechanisms.local import Fresh, SubsetSelection
 from untrackable.mechanisms.stored import Memoized, Stored
+from untrackable.randomizers.local import best_size
 from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 from untrackable.theory.experiment import Experiment
 

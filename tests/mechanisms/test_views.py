@@ -24,7 +24,6 @@ from untrackable.errors import MergeError
 from untrackable.estimation.aggregators import Scope
 from untrackable.estimation.intervals import Spreads
 from untrackable.kernels import counting
-from untrackable.mechanisms import randomness
 from untrackable.mechanisms.deck import Dealt
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import from_json
@@ -35,6 +34,7 @@ from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.view_tables import ViewSpreads
 from untrackable.mechanisms.views import ViewAggregator, Views, third_value
+from untrackable.randomizers import randomness
 from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor

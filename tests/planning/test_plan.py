@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
-from untrackable import Deck, Goals, plan, plan_together
+from untrackable import Deck, Goals, plan, plan_together, randomizers
 from untrackable.accounting.check import client_problems, verify
 from untrackable.encodings import Bit, Choices, IntegerRange, Record
 from untrackable.encodings.encoding import Encoding
@@ -24,9 +24,10 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.divided import Divided
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import Fresh
+from untrackable.planning import forecast
 from untrackable.planning.forecast import DIVIDE, best_report, divided_reports, law_of
 from untrackable.planning.plan import DELTA, Plan, better_from, error_of, every_round, ways_to_ask
-from untrackable.protocol.campaign import CampaignDraft
+from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.settings.catalogue import EVERY_ROUND
 from untrackable.theory.crowd import fewest_likely_reports
 
@@ -542,3 +543,25 @@ def test_several_answers_at_once(eps: float) -> None:
     assert misses <= binom.isf(ALARM, trials, 0.05)
     # The radius is of all shares at once, so that of one share is smaller.
     assert 0.75 * result.figure.radius_upper < np.median(radii) < result.figure.radius_upper
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"values": 2},
+        {"values": 300},
+        {"encoding": IntegerRange(low=0, high=99), "want": "mean"},
+        {"encoding": IntegerRange(low=0, high=99), "want": "quantiles"},
+        {"encoding": _record((2, 4, 2))},
+        {"encoding": Choices(names=["a", "b", "c"])},
+        {"strings": 8},
+    ],
+    ids=repr,
+)
+def test_clients_make_every_report_that_a_plan_chooses_from(asked: dict[str, Any]) -> None:
+    """With the standard library alone: no plan is answered only where the whole package is installed."""
+    goals = Goals(people=10**6, rounds=12, eps=4, **asked)
+    bases = [base for _, base in forecast._bases(goals, goals.eps_report, forecast.WAYS)]
+    assert bases
+    for mechanism in (*map(Fresh, bases), forecast.best_look(goals)[1].mechanism):
+        assert type(mechanism.client_part()) is randomizers.Fresh

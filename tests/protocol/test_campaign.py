@@ -34,8 +34,8 @@ from untrackable.encodings.encoding import Bit, Encoding
 from untrackable.errors import CampaignError
 from untrackable.mechanisms import Lgrr
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol.campaign import LARGEST, Campaign, Directory, Guarantee, identify
+from untrackable.randomizers.randomness import Entropy
 from untrackable.strict_json import canonical
 from untrackable.theory.symbols import cross_probability
 from untrackable.theory.turns import Turns
@@ -60,7 +60,7 @@ def test_golden_bytes() -> None:
     asked = Campaign(
         question="Ja oder nein – welches?",
         encoding=Categories(names=["no", "yes"]),
-        mechanism=Deck(bits=1, slots=4, eps_report=0.25),
+        randomizer=Deck(bits=1, slots=4, eps_report=0.25),
         first_round=1_800_000_000,
         round_seconds=86_400,
         rounds=4,
@@ -75,7 +75,7 @@ def turn() -> Campaign:
     return Campaign(
         question="Ja oder nein?",
         encoding=Categories(names=["no", "yes"]),
-        mechanism=Fresh(NoisyInnerProduct(bits=1, eps=1.0)),
+        randomizer=Fresh(NoisyInnerProduct(bits=1, eps=1.0)),
         first_round=1_800_000_000,
         round_seconds=7 * 86_400,
         rounds=52,
@@ -100,8 +100,8 @@ def test_golden_bytes_of_turns() -> None:
         ({"rounds": None}, "turns are of 52 rounds, and the campaign has None"),
         ({"guarantee": Guarantee(eps=2.0, delta=1e-6)}, "with turns, the guarantee is eps"),
         ({"guarantee": Guarantee(eps=2.0, values="fixed")}, "with turns, the guarantee is eps"),
-        ({"mechanism": DECK}, "with turns, the mechanism must be fresh"),
-        ({"mechanism": Memoized(base=RandomizedResponse(eps=1.0))}, "with turns, the mechanism must be fresh"),
+        ({"randomizer": DECK}, "with turns, the mechanism must be fresh"),
+        ({"randomizer": Memoized(base=RandomizedResponse(eps=1.0))}, "with turns, the mechanism must be fresh"),
         ({"turns": Turns(rounds=52, wipes=101)}, "wipes must be at most 100, got 101"),
     ],
 )

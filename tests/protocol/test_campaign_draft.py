@@ -7,7 +7,8 @@ import pytest
 
 from untrackable import Bit, Categories, Deck
 from untrackable.errors import CampaignError
-from untrackable.protocol.campaign import Campaign, CampaignDraft, Guarantee
+from untrackable.protocol.campaign import Campaign, Guarantee
+from untrackable.protocol.campaign_draft import CampaignDraft
 
 DRAFT = CampaignDraft(
     encoding=Bit(),
@@ -30,7 +31,7 @@ def test_a_whole_campaign() -> None:
     assert made == Campaign(
         question="Is it?",
         encoding=Bit(),
-        mechanism=DRAFT.mechanism,
+        randomizer=DRAFT.mechanism,
         first_round=7,
         round_seconds=60,
         rounds=5,

@@ -9,15 +9,8 @@ import pytest
 
 from untrackable import Bitwise, Categories, Deck, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse
 from untrackable.errors import CampaignError
-from untrackable.protocol.campaign import (
-    Campaign,
-    CampaignDraft,
-    CrowdGuarantee,
-    Gateway,
-    GatewayKey,
-    Guarantee,
-    HoldingRelay,
-)
+from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey, Guarantee, HoldingRelay
+from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.strict_json import canonical
 from untrackable.theory.turns import Turns
 
@@ -52,7 +45,7 @@ def asked(**given: Any) -> Campaign:
     usual: dict[str, Any] = {
         "question": "Ja oder nein?",
         "encoding": Categories(names=["no", "yes"]),
-        "mechanism": Fresh(NoisyInnerProduct(bits=1, eps=4.0)),
+        "randomizer": Fresh(NoisyInnerProduct(bits=1, eps=4.0)),
         "first_round": 1_800_000_000,
         "round_seconds": 86_400,
         "rounds": 365,
@@ -89,7 +82,7 @@ def of_relay(**given: Any) -> Callable[[dict[str, Any]], object]:
     return lambda document: document["gateway"].update(relay={**usual, **given})
 
 
-EVERY_ROUND = {"mechanism": Deck(bits=1, slots=365, eps_report=2.5, width=1), "turns": None}
+EVERY_ROUND = {"randomizer": Deck(bits=1, slots=365, eps_report=2.5, width=1), "turns": None}
 
 
 def test_campaigns_of_every_round_may_rely_on_a_crowd_too() -> None:
@@ -188,7 +181,7 @@ def test_gateway_and_crowd_go_together() -> None:
 )
 def test_reports_that_can_be_linked_are_not_hidden_by_a_crowd(mechanism: Any) -> None:
     with pytest.raises(ValueError, match="its reports can be linked, so a crowd does not hide them"):
-        asked(mechanism=mechanism, turns=None)
+        asked(randomizer=mechanism, turns=None)
 
 
 def test_each_key_serves_until_the_next_one() -> None:

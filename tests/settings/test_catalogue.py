@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from untrackable import Bitwise, Deck, InnerProduct, Memoized
-from untrackable.mechanisms.interface import _BASES
+from untrackable.mechanisms.interface import FORMS
 from untrackable.settings.catalogue import CATALOGUE, EVERY_ROUND
 from untrackable.settings.demands import Budget, Unsuitable
 
@@ -58,7 +58,7 @@ def test_local_mechanisms_are_sent_in_four_ways(name: str, sent: str) -> None:
 def test_local_mechanisms_that_plans_propose_are_listed() -> None:
     """The others are below a wrapper of their own, or need strings to be discovered."""
     beside = {"count-mean-sketch", "hadamard-sketch", "levelled", "noisy-inner-product", "numbered-bit", "present"}
-    assert set(_BASES) - {*beside, "vector-question"} == set(CATALOGUE) - set(EVERY_ROUND)
+    assert set(FORMS.bases) - {*beside, "vector-question"} == set(CATALOGUE) - set(EVERY_ROUND)
 
 
 def test_they_are_set_as_published() -> None:

@@ -21,7 +21,7 @@ from untrackable import (
 )
 from untrackable.errors import FadedAway
 from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift
-from untrackable.mechanisms.randomness import flip_eps
+from untrackable.randomizers.randomness import flip_eps
 from untrackable.theory.convolution import squares
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.symbols import cross_probability, occupancy, repeat_probability

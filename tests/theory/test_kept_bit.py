@@ -6,7 +6,8 @@ import mpmath
 import pytest
 
 from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift
-from untrackable.mechanisms.randomness import Chance, coin
+from untrackable.mechanisms.randomness import coin
+from untrackable.randomizers.randomness import Chance
 from untrackable.theory import Factor
 from untrackable.theory.kept_bit import Noise, privacy_factor
 

@@ -12,7 +12,7 @@ from tests import oracles
 from tests.theory.test_factorisations import assert_dominates, assert_equal
 from untrackable import Deck, Fading, Fresh, InnerProduct, Memoized, NoisyInnerProduct
 from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift, told
-from untrackable.mechanisms.inner_product import LARGEST_WIDTH
+from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.theory import Experiment
 from untrackable.theory.convolution import group_slope
 from untrackable.theory.enumeration import subsets

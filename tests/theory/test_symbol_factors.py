@@ -12,7 +12,7 @@ import pytest
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
 from untrackable import Bitwise
 from untrackable.mechanisms.kept_symbol import Lgrr
-from untrackable.mechanisms.randomness import flip_chance
+from untrackable.randomizers.randomness import flip_chance
 from untrackable.theory import Experiment, symbols
 from untrackable.theory.enumeration import FiniteMechanism, Law, streams_factor, subsets
 from untrackable.theory.symbols import Response

@@ -25,12 +25,12 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
-from untrackable.mechanisms.randomness import Recorded
 from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
+from untrackable.randomizers.randomness import Recorded
 
 HERE = Path(__file__).parent
 HIGHEST_WORD = bytes([255]) * 8

@@ -7,14 +7,16 @@ engine recomputes privacy and tracking from the mechanism's parameters.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from untrackable.brackets import Bracket, at_most
 from untrackable.errors import ExtraMissing
-from untrackable.mechanisms.interface import Pair, tracking_delta_beyond_engine
-from untrackable.protocol.campaign import Campaign, CampaignDraft, Gateway
+from untrackable.protocol.campaign import Campaign, Gateway
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.crowd import LARGEST_CROWD
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.interface import Pair
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,12 @@ def client_problems(campaign: Campaign) -> tuple[str, ...]:
     try:
         return verify(campaign).problems
     except (ExtraMissing, ImportError):
-        name = type(campaign.mechanism).__name__
+        name = type(campaign.randomizer).__name__
         return (f"the guarantee of {name} cannot be recomputed without the full package",)
 
 
 def make_campaign(
-    draft: CampaignDraft, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
+    draft: "CampaignDraft", *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
 ) -> tuple[Campaign, Verdict]:
     """The whole campaign of a draft, and its verdict; ValueError if it would not keep what it declares."""
     made = draft.campaign(question=question, first_round=first_round, round_seconds=round_seconds, gateway=gateway)
@@ -80,7 +82,7 @@ def make_campaign(
     return made, verdict
 
 
-def tracking(campaign: Campaign) -> Pair:
+def tracking(campaign: Campaign) -> "Pair":
     """One person against two people with the same values, for all rounds of a campaign and the worst split.
 
     There are at least two reports, so that there are two sides.
@@ -91,7 +93,7 @@ def tracking(campaign: Campaign) -> Pair:
 
 def _turns(campaign: Campaign) -> tuple[float, list[str]]:
     """The eps of everything that a person sends in a campaign with turns (upper), and what is wrong with it."""
-    loss, problems = campaign.mechanism.loss_of_one_report, _no_room(campaign)
+    loss, problems = campaign.randomizer.loss_of_one_report, _no_room(campaign)
     if campaign.turns is None or loss is None:
         raise ValueError("the campaign must have turns")
     eps = campaign.turns.eps_upper(loss)
@@ -102,13 +104,15 @@ def _turns(campaign: Campaign) -> tuple[float, list[str]]:
 
 def _no_room(campaign: Campaign) -> list[str]:
     """That the mechanism does not take all values of the encoding, if so."""
-    if campaign.mechanism.has_room_for(campaign.encoding.values):
+    if campaign.randomizer.has_room_for(campaign.encoding.values):
         return []
     return [f"the mechanism does not take all {campaign.encoding.values} values of the encoding"]
 
 
 def _every_round(campaign: Campaign) -> tuple[Bracket | None, Bracket, list[str]]:
     """Delta and tracking delta at what is declared, and what is wrong with it."""
+    from untrackable.mechanisms.interface import tracking_delta_beyond_engine
+
     problems, declared, mechanism = _no_room(campaign), campaign.guarantee, campaign.mechanism
     delta, last = None, mechanism.last_round
     if last is not None and (campaign.rounds or LAST_ROUND) > last:
@@ -140,6 +144,8 @@ def _crowd(campaign: Campaign) -> tuple[Bracket | None, Bracket | None, list[str
     as many as the rounds have together, if all turns are uniform. That gives eps at the declared delta for somebody
     who is active in all rounds. Nothing is known for somebody with two answers.
     """
+    from untrackable.theory.crowd import LARGEST_CROWD
+
     declared, mechanism, turns = campaign.guarantee.crowd, campaign.mechanism, campaign.turns
     if declared is None:
         return None, None, []

@@ -10,11 +10,12 @@ from untrackable.auditing.attacks import AttendanceMatched, match_by_attendance
 from untrackable.auditing.audit import MOST_SIMULATED, Apart
 from untrackable.brackets import Bracket
 from untrackable.mechanisms import interface
-from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import InCrowd, Mechanism, in_crowd
 from untrackable.mechanisms.local import Fresh
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
+from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.settings.catalogue import EVERY_ROUND, Entry
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.accuracy import Accuracy

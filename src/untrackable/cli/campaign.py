@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from untrackable.display.campaign import CampaignAccuracy
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
-    from untrackable.protocol.campaign import Campaign, CampaignDraft, CrowdGuarantee, Directory, Gateway
+    from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Directory, Gateway
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
 CROWD_OPTIONS = ("relay", "margin", "crowd_delta")
 """The options that say what a crowd hides. The keys of the gateway are not among them: a plan does not set them."""
@@ -384,7 +385,8 @@ def turns_draft(encoding: Encoding, *, people: int, rounds: int, eps: float, **d
     from untrackable.encodings.record import Path
     from untrackable.planning.forecast import best_look
     from untrackable.planning.goals import Goals
-    from untrackable.protocol.campaign import CampaignDraft, Guarantee
+    from untrackable.protocol.campaign import Guarantee
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
     if isinstance(encoding, Presence):
         return _counting_people(encoding, rounds, demands)
@@ -411,7 +413,8 @@ def turns_draft(encoding: Encoding, *, people: int, rounds: int, eps: float, **d
 def _counting_people(encoding: Encoding, rounds: int, demands: dict[str, Any]) -> CampaignDraft:
     """A campaign that asks nothing. A report has no content, so there is nothing to protect: eps is 0."""
     from untrackable.mechanisms.local import Fresh, Present
-    from untrackable.protocol.campaign import CampaignDraft, Guarantee
+    from untrackable.protocol.campaign import Guarantee
+    from untrackable.protocol.campaign_draft import CampaignDraft
     from untrackable.theory.turns import Turns
 
     if said := given_options(("eps", "relay", "want", "looks")):
@@ -437,7 +440,8 @@ def every_round_draft(
     """A campaign in which everybody answers every round. With a relay, `crowd` is people, margin and delta."""
     if said := given_options(TURNS_OPTIONS):
         raise ValueError(f"{said[0]} is for campaigns in which each person answers once; leave out --every-round")
-    from untrackable.protocol.campaign import CampaignDraft, Guarantee
+    from untrackable.protocol.campaign import Guarantee
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
     made = _mechanism(mechanism, encoding, rounds, eps, delta)
     declared = Guarantee(
@@ -494,7 +498,7 @@ def planned_draft(given: str, encoding: Encoding | None) -> CampaignDraft:
 
     def drafted(document: Any) -> CampaignDraft:
         from untrackable.errors import CampaignError
-        from untrackable.protocol.campaign import CampaignDraft
+        from untrackable.protocol.campaign_draft import CampaignDraft
 
         if isinstance(document, dict) and "campaign" in document:
             document = document["campaign"]

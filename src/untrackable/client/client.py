@@ -1,30 +1,42 @@
-"""The client: it joins campaigns for a person, within their policy, and makes and sends their reports."""
+"""The client: it joins campaigns for a person, within their policy, and makes and sends their reports.
+
+A program that has a client starts fast: what is only needed to join, or to send, is loaded then.
+"""
 
 import contextlib
 import functools
 import math
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable import checks
-from untrackable.accounting.check import client_problems
-from untrackable.client import quiet, sender, sending
+from untrackable.client import quiet, sender
 from untrackable.client.folder import SENDING, Folder
 from untrackable.client.ledger import Clock, Ledger, opened_ledger, read_ledger
 from untrackable.client.policy import Policy
-from untrackable.client.preview import Preview, example
-from untrackable.client.sending import Address, Outcome, Reply
 from untrackable.client.state import Ratchet, State, file_name, noted_look, path_of
-from untrackable.encodings.days_of_use import DAY_SECONDS, DaysOfUse
-from untrackable.encodings.record import Path as AnswerPath
-from untrackable.errors import CampaignRefused, DeckEmpty, FadedAway, FolderBusy, RoundPassed, StateError
-from untrackable.mechanisms.randomness import system
-from untrackable.protocol.campaign import Campaign, Directory
+from untrackable.errors import (
+    CampaignRefused,
+    DeckEmpty,
+    ExtraMissing,
+    FadedAway,
+    FolderBusy,
+    RoundPassed,
+    StateError,
+)
+from untrackable.extras import require
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.randomizers.randomness import system, word
+
+if TYPE_CHECKING:
+    from untrackable.client import sending
+    from untrackable.client.preview import Preview
+    from untrackable.client.sending import Outcome, Reply
+    from untrackable.encodings.days_of_use import DaysOfUse
+    from untrackable.protocol.campaign import Campaign, Directory
 
 GRACE = 30.0
 """A report counts as late if its sending time passed more than this many seconds ago."""
@@ -34,8 +46,8 @@ MARGIN = 20
 """Reports stay away from both ends of a round by this part of it, because clocks may be wrong."""
 _FARTHEST = 1 << 24
 """The most rounds in a row that a client may miss. Making the keys of all of them takes seconds."""
-_PATIENCE = sending.TIMEOUT + 30.0
-"""How many seconds leaving waits for a report that is being sent."""
+_PATIENCE = 90.0
+"""How many seconds leaving waits for a report that is being sent: longer than an attempt (`sending.TIMEOUT`)."""
 
 Switch = bool | Callable[[], bool]
 
@@ -48,7 +60,7 @@ class Member:
     """
 
     def __init__(
-        self, campaign: Campaign, folder: Path, *, clock: Clock = time.time, enabled: Switch = True
+        self, campaign: "Campaign", folder: Path, *, clock: Clock = time.time, enabled: Switch = True
     ) -> None:
         self.campaign = campaign
         self._path, self._enabled = Path(folder), enabled
@@ -102,10 +114,10 @@ class Member:
         *,
         timeout: float = 5.0,
         at_once: bool = False,
-        post: sending.Post | None = None,
-        look: sending.Look | None = None,
+        post: "sending.Post | None" = None,
+        look: "sending.Look | None" = None,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> Outcome:
+    ) -> "Outcome":
         """Send this round's report if it is due, within `timeout` seconds. Retries are from the same network only.
 
         With turns, one small file is read in all rounds but one, and nothing else happens. A report that could not
@@ -116,6 +128,8 @@ class Member:
         and not at all without one. If it cannot be sent within 30 seconds of its moment, the round is skipped. If
         the relay holds reports, it can be sent at any time of the round, and later in it if it was not delivered.
         """
+        from untrackable.client.sending import Address, Outcome
+
         timeout, address = checks.positive("timeout", timeout), Address.of(server, self._id)
         if self.off:
             return Outcome.OFF
@@ -127,11 +141,14 @@ class Member:
     def _sent_within(
         self,
         timeout: float,
-        address: Address,
-        post: sending.Post | None,
-        look: sending.Look | None,
+        address: "sending.Address",
+        post: "sending.Post | None",
+        look: "sending.Look | None",
         sleep: Callable[[float], None],
-    ) -> Outcome:
+    ) -> "Outcome":
+        from untrackable.client import sending
+        from untrackable.client.sending import Outcome
+
         until = time.monotonic() + timeout
         posted = functools.partial(sending.post, until=until) if post is None else post
         if self.campaign.gateway is not None:
@@ -153,8 +170,10 @@ class Member:
             self._sent(tried)
         return outcome
 
-    def _undelivered(self, outcome: Outcome, tried: bytes | None) -> Outcome:
+    def _undelivered(self, outcome: "Outcome", tried: bytes | None) -> "Outcome":
         """The outcome for a report that was not delivered: with a relay that holds, it may still be due."""
+        from untrackable.client.sending import Outcome
+
         if self.campaign.gateway is None:
             return outcome
         if self.campaign.relay is None:
@@ -164,12 +183,14 @@ class Member:
             due = held is not None and held.prepared == (self.campaign.round_at(now), tried)
         return Outcome.LATER if due else Outcome.GIVEN_UP
 
-    def send_later(self, server: str, *, timeout: float = 2.0) -> Outcome:
+    def send_later(self, server: str, *, timeout: float = 2.0) -> "Outcome":
         """Hand this round's report to a process of its own if it is due, and return at once.
 
         That tries for 20 seconds; if nothing has gone out by then, the next call in the round tries again. Where no
         process can be started, this sends by itself, for at most about `timeout` seconds.
         """
+        from untrackable.client.sending import Address, Outcome
+
         Address.of(server, self._id)
         if self.off:
             return Outcome.OFF
@@ -240,6 +261,8 @@ class Member:
 
     def _next_look(self, now: float) -> float:
         """The time before which this campaign needs nothing; inf if it is over, and -inf if that is not known."""
+        from untrackable.encodings.days_of_use import DAY_SECONDS
+
         ledger = Ledger.read(self.folder)
         account = ledger.accounts.get(self._id)
         if account is None or self.campaign.turns is None:
@@ -250,7 +273,7 @@ class Member:
             return -math.inf
         due = self._next(ledger, held, now)[1]
         looks = [self.campaign.begins(account.first + 1) if due is None else due]
-        if isinstance(self.campaign.encoding, AnswerPath):  # Every look counts from the last one before the round.
+        if self.campaign.encoding.path is not None:  # Every look counts from the last one before the round.
             looks.append(self.campaign.begins(account.first) - self.campaign.look_seconds)
         if held.days is not None:
             looks.append((held.days.days[-1] + 1) * DAY_SECONDS)
@@ -264,8 +287,8 @@ class Member:
         return finished
 
     def _attempt(
-        self, tried: bytes | None, post: Callable[[bytes, Callable[[], bool]], Reply]
-    ) -> tuple[bytes | None, Reply]:
+        self, tried: bytes | None, post: "Callable[[bytes, Callable[[], bool]], Reply]"
+    ) -> "tuple[bytes | None, Reply]":
         """An attempt to send: the report, or None; and the reply.
 
         No other process can send meanwhile, and if one does, this one has nothing to send. The ledger notes that
@@ -273,6 +296,8 @@ class Member:
         may try it again, until the client has left. If a relay holds reports, every process may try it again: the
         relay and the collector each see too little to link two attempts.
         """
+        from untrackable.client.sending import Reply
+
         with contextlib.suppress(FolderBusy), self.folder.held(SENDING, 0.0):
             now, body = self._clock(), tried
             with self.opened(now) as (ledger, held):
@@ -342,8 +367,8 @@ class Member:
     def _up_to_date(self, held: State, now: float) -> State:
         """The state with the present value, if that is counted from days of use or made of the answers of looks."""
         encoding, value = self.campaign.encoding, held.value
-        if isinstance(encoding, AnswerPath):
-            value = path_of(held.looks, encoding, held.ratchet.round)
+        if encoding.path is not None:
+            value = path_of(held.looks, encoding.path, held.ratchet.round)
         elif held.days is not None:
             value = encoding.encode(held.days.answer(encoding, _day(now)))
         # Copies of a state make the same bytes: what is fresh about the answer follows from the key.
@@ -371,8 +396,8 @@ class Client(Member):
 
     def __init__(
         self,
-        campaign: Campaign,
-        directory: Directory | None,
+        campaign: "Campaign",
+        directory: "Directory | None",
         policy: Policy,
         *,
         folder: Path | None = None,
@@ -399,11 +424,11 @@ class Client(Member):
         """
         self._hold(value, None)
 
-    def _hold(self, value: Any, days: DaysOfUse | None) -> None:
+    def _hold(self, value: Any, days: "DaysOfUse | None") -> None:
         if self.off:
             return
         encoding, now = self.campaign.encoding, self._clock()
-        path = encoding if isinstance(encoding, AnswerPath) else None
+        path = encoding.path
         given = self.campaign.answers.encode(value)
         # Until there are other answers, a path is this one in every look.
         encoded = path.joined([given] * path.looks) if path else given
@@ -433,10 +458,12 @@ class Client(Member):
         `newcomer` says whether it really is the first one; somebody who had used it before does not count for
         retention.
         """
+        if self.off:
+            return
+        from untrackable.encodings.days_of_use import DaysOfUse
+
         if self.campaign.encoding.values == 1:  # A campaign that only counts people has no days.
             self.answer(True)
-            return
-        if self.off:
             return
         if self.campaign.guarantee.values == "fixed":
             raise CampaignRefused("this campaign is about a value that never changes, and days of use do")
@@ -446,7 +473,7 @@ class Client(Member):
         days = DaysOfUse.begun(_day(now), newcomer=newcomer) if before is None else before.used(_day(now))
         self._hold(days.answer(self.campaign.encoding, _day(now)), days)
 
-    def preview(self, value: Any) -> Preview:
+    def preview(self, value: Any) -> "Preview":
         """What would be sent for an answer: an example of the report, what it tells, what is left of the budget.
 
         Nothing on disk is read but the ledger, and nothing is changed.
@@ -466,7 +493,7 @@ class Offer(NamedTuple):
     joined: bool = False
 
 
-def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = time.time) -> Offer:
+def offer(folder: Path, campaign: "Campaign", policy: Policy, *, clock: Clock = time.time) -> Offer:
     """What it would take to join a campaign now. Nothing is joined or written."""
     ledger, refusal = read_ledger(folder), None
     if campaign.id in ledger.accounts:
@@ -478,16 +505,23 @@ def offer(folder: Path, campaign: Campaign, policy: Policy, *, clock: Clock = ti
     return Offer(ledger, ledger.joined(campaign), refusal)
 
 
-def preview(folder: Path, campaign: Campaign, value: Any, policy: Policy, *, clock: Clock = time.time) -> Preview:
+def preview(
+    folder: Path, campaign: "Campaign", value: Any, policy: Policy, *, clock: Clock = time.time
+) -> "Preview":
     """What would be sent for an answer, to a campaign that need not be joined. Nothing is changed."""
+    from untrackable.client.preview import Preview, example
+
     offered = offer(folder, campaign, policy, clock=clock)
     left = max(0.0, policy.eps - offered.after.spent.eps)
     return Preview(campaign, example(campaign, value, system), left, offered.joined, offered.refusal)
 
 
-def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: float) -> int:
+def _checked_offer(ledger: Ledger, campaign: "Campaign", policy: Policy, now: float) -> int:
     """Refuse a campaign that the policy does not allow. The result is the first round that could be answered."""
+    from untrackable.accounting.check import client_problems
+
     policy.check_sending(campaign)
+    _check_sendable(campaign)
     if problems := client_problems(campaign):
         raise CampaignRefused(f"this campaign is refused: {'; '.join(problems)}")
     first = campaign.last_begun(now) + 1
@@ -502,8 +536,19 @@ def _checked_offer(ledger: Ledger, campaign: Campaign, policy: Policy, now: floa
     return first
 
 
+def _check_sendable(campaign: "Campaign") -> None:
+    """Refuse a campaign whose reports could not be sealed here."""
+    if campaign.gateway is not None:
+        try:
+            require("crowd")
+        except ExtraMissing as missing:
+            raise CampaignRefused(f"this campaign is refused: {missing}") from None
+
+
 def _day(now: float) -> int:
     """The day in UTC, numbered from 1970."""
+    from untrackable.encodings.days_of_use import DAY_SECONDS
+
     return int(now // DAY_SECONDS)
 
 
@@ -529,8 +574,10 @@ class SendTimes:
         self._clock = clock
         self._planned: dict[str, float] = {}
 
-    def tend(self, member: Member, send: Callable[[], Outcome]) -> tuple[Outcome, float | None]:
+    def tend(self, member: Member, send: "Callable[[], Outcome]") -> "tuple[Outcome, float | None]":
         """Send if it is time. The result is the outcome, and when to call this again; None if no round is left."""
+        from untrackable.client.sending import Outcome
+
         outcome, planned = Outcome.NOTHING, self._plan(member)
         if planned is not None and planned <= self._clock():
             outcome = send()
@@ -564,4 +611,4 @@ class SendTimes:
         campaign = member.campaign
         left = campaign.begins(campaign.last_begun(now) + 1) - now
         span = min(LONGEST, max(left - campaign.look_seconds / MARGIN, left / 2))
-        return span * secrets.randbits(53) / (1 << 53)
+        return span * word(system) / (1 << 64)

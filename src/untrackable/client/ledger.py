@@ -9,21 +9,21 @@ clock can give it back. What all campaigns reveal together is the sum (basic com
 
 import contextlib
 import itertools
-import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from untrackable.brackets import at_least, at_most
 from untrackable.client.folder import Folder
 from untrackable.client.policy import Policy, option
 from untrackable.errors import CampaignRefused, ClockBehind, StateError
-from untrackable.protocol.campaign import Campaign, identify
 from untrackable.protocol.wire import LAST_ROUND
+
+if TYPE_CHECKING:
+    from untrackable.protocol.campaign import Campaign
 
 NAME = "ledger"
 _YEAR = 365 * 86400
@@ -31,9 +31,6 @@ _FORGIVEN = 1 + 1e-12
 """The share by which rounding may make a sum larger than it is."""
 
 _WHAT_TO_DO = "put the later one back, or start in another folder and subtract what was spent here from the policy"
-_LOG = logging.getLogger(__name__)
-
-_campaign = lru_cache(maxsize=64)(Campaign.from_bytes)
 
 Clock = Callable[[], float]
 """Seconds since 1970."""
@@ -65,7 +62,7 @@ class Account:
     tried: int = 0
 
     @property
-    def campaign(self) -> Campaign:
+    def campaign(self) -> "Campaign":
         """The campaign of the document."""
         return _campaign(self.document)
 
@@ -99,7 +96,7 @@ class Ledger:
             policy.check_not_above(self.policy)
         return replace(self, policy=policy)
 
-    def joined(self, campaign: Campaign, first: int = 1, life: str = "") -> "Ledger":
+    def joined(self, campaign: "Campaign", first: int = 1, life: str = "") -> "Ledger":
         """The ledger with a state that answers from a round on, or only this one; or with none."""
         return self._with(Account(campaign.to_bytes(), life, first, first - 1, first - 1))
 
@@ -117,6 +114,8 @@ class Ledger:
         spent = self.spent._asdict()
         above = [name for name, sum in spent.items() if sum > getattr(policy, name) * _FORGIVEN]
         if above:
+            from untrackable.brackets import at_least, at_most
+
             needed = {name: at_most(spent[name], 3) for name in above}
             allowed = " and ".join(f"{getattr(policy, name):g}" for name in above)
             left = at_least(max(0.0, policy.eps - before.spent.eps), 3)
@@ -215,7 +214,7 @@ class Ledger:
             Account(**{**one, "document": one["document"].encode()}) for one in content["accounts"].values()
         ]
         return Ledger(
-            {identify(one.document): one for one in accounts},
+            {_identify(one.document): one for one in accounts},
             str(content["place"]),
             int(content["count"]),
             int(content["time"]),
@@ -224,7 +223,7 @@ class Ledger:
         )
 
     def _with(self, account: Account) -> "Ledger":
-        return replace(self, accounts={**self.accounts, identify(account.document): account})
+        return replace(self, accounts={**self.accounts, _identify(account.document): account})
 
 
 @contextlib.contextmanager
@@ -260,7 +259,9 @@ def _settle(folder: Folder, ledger: Ledger, now: float) -> Ledger:
             "(inode, time of writing), so the client cannot notice copies and answers nothing: "
             "move the folder to another file system"
         )
-    _LOG.warning(
+    import logging
+
+    logging.getLogger(__name__).warning(
         "%s was restored or copied, or writing it was interrupted: it is not known what was answered since, so "
         "rounds that have begun are not answered, and reports that were about to be sent are dropped",
         folder.path,
@@ -286,3 +287,16 @@ def store_policy(folder: Path, policy: Policy, *, clock: Clock = time.time) -> P
     with opened_ledger(opened, clock()) as ledger:
         replace(ledger, policy=policy).write(opened)
         return ledger.policy
+
+
+def _identify(document: bytes) -> str:
+    from untrackable.protocol.campaign import identify
+
+    return identify(document)
+
+
+@lru_cache(maxsize=64)
+def _campaign(document: bytes) -> "Campaign":
+    from untrackable.protocol.campaign import Campaign
+
+    return Campaign.from_bytes(document)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from untrackable import checks, strict_json
 from untrackable.errors import CampaignRefused, PolicyRaised
-from untrackable.web_address import WebAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +49,9 @@ class Policy:
     pins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from untrackable.protocol.campaign import check_id  # Options of commands need the limits only.
+        # Options of commands need the limits only.
+        from untrackable.protocol.campaign import check_id
+        from untrackable.web_address import WebAddress
 
         if not isinstance(self.every_round, bool):
             raise TypeError(f"every_round must be True or False, not {type(self.every_round).__name__}")

@@ -6,9 +6,9 @@ from typing import Any
 
 from untrackable.brackets import at_least, at_most
 from untrackable.client.state import State
-from untrackable.mechanisms.randomness import Entropy
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import NONCE
+from untrackable.randomizers.randomness import Entropy
 
 _HEAD = 5 + NONCE
 
@@ -66,9 +66,8 @@ class Preview:
 def example(campaign: Campaign, value: Any, source: Entropy) -> bytes:
     """A report about an answer, in the round that fresh randomness draws."""
     encoded = campaign.answers.encode(value)
-    looks = getattr(campaign.encoding, "looks", None)
-    if looks is not None:
-        encoded = campaign.encoding.joined([encoded] * looks)  # type: ignore[attr-defined]
+    if (path := campaign.encoding.path) is not None:
+        encoded = path.joined([encoded] * path.looks)
     while (state := State.new(campaign, encoded, 1, source)) is None:
         pass  # Some devices have no turn.
     prepared = state.answered(campaign, state.ratchet.round).prepared

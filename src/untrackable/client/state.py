@@ -14,16 +14,18 @@ import hmac
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from untrackable.client.folder import Folder
-from untrackable.encodings.days_of_use import DaysOfUse
-from untrackable.encodings.record import Path
 from untrackable.errors import ValueChangeRefused
-from untrackable.mechanisms.randomness import Entropy, below, word
 from untrackable.protocol import wire
-from untrackable.protocol.campaign import Campaign
-from untrackable.theory.turns import Turns
+from untrackable.randomizers.randomness import Entropy, below, word
+
+if TYPE_CHECKING:
+    from untrackable.encodings.days_of_use import DaysOfUse
+    from untrackable.encodings.record import Path
+    from untrackable.protocol.campaign import Campaign
+    from untrackable.theory.turns import Turns
 
 SIZE = 32
 _NEXT = b"untrackable/next"
@@ -61,7 +63,7 @@ class Ratchet:
 
         return draw
 
-    def turn(self, turns: Turns) -> int | None:
+    def turn(self, turns: "Turns") -> int | None:
         """The round of the turn, uniform over all rounds; None if there is none. It depends on the key alone.
 
         Two numbers are drawn: one says whether there is a turn, with probability `share`, the other which round.
@@ -103,11 +105,11 @@ class State:
     kept: Mapping[int, bytes]
     ratchet: Ratchet
     prepared: PreparedReport | None = None
-    days: DaysOfUse | None = None
+    days: "DaysOfUse | None" = None
     looks: tuple[LookAnswer, ...] = ()
 
     @staticmethod
-    def new(campaign: Campaign, value: int, first: int, source: Entropy) -> "State | None":
+    def new(campaign: "Campaign", value: int, first: int, source: Entropy) -> "State | None":
         """A new state for rounds from `first` on; with turns, for a single round, or none if it comes earlier.
 
         Its name takes entropy first, then key and mechanism. The turn follows from the key.
@@ -118,10 +120,10 @@ class State:
             if turn is None or turn < first:
                 return None
             ratchet = replace(ratchet, round=turn)
-        mechanism = campaign.mechanism
+        mechanism = campaign.randomizer
         return State(life, value, {value: mechanism.pack_state(mechanism.new_state(value, source))}, ratchet)
 
-    def holding(self, campaign: Campaign, value: int, source: Entropy) -> "State":
+    def holding(self, campaign: "Campaign", value: int, source: Entropy) -> "State":
         """The state with a value from now on, which may be the one before.
 
         The mechanism changes its state, or there is one state for each value. The keys get new entropy first.
@@ -134,7 +136,7 @@ class State:
             raise ValueChangeRefused(
                 "this campaign is about a value that never changes: its guarantee would not hold"
             )
-        ratchet, kept, mechanism = replace(self.ratchet, fresh=source(SIZE)), self.kept, campaign.mechanism
+        ratchet, kept, mechanism = replace(self.ratchet, fresh=source(SIZE)), self.kept, campaign.randomizer
         if value not in kept and mechanism.changes_in_place:
             changed = mechanism.change_value(mechanism.unpack_state(kept[self.value]), value, source)
             kept = {value: mechanism.pack_state(changed)}
@@ -142,9 +144,9 @@ class State:
             kept = {**kept, value: mechanism.pack_state(mechanism.new_state(value, source))}
         return replace(self, value=value, kept=kept, ratchet=ratchet)
 
-    def answered(self, campaign: Campaign, round: int) -> "State":
+    def answered(self, campaign: "Campaign", round: int) -> "State":
         """The state with the report of a round. The round's key gives its randomness, and is then forgotten."""
-        ratchet, mechanism = self.ratchet.at(round), campaign.mechanism
+        ratchet, mechanism = self.ratchet.at(round), campaign.randomizer
         before = mechanism.unpack_state(self.kept[self.value])
         report, after = mechanism.make_report(before, round, ratchet.entropy("noise"))
         after = mechanism.forget_report(after, round, ratchet.entropy("filler"))
@@ -176,6 +178,8 @@ class State:
     @staticmethod
     def from_content(content: Mapping[str, Any]) -> "State":
         """The state of this JSON."""
+        from untrackable.encodings.days_of_use import DaysOfUse
+
         sealed, days = content["sealed"], content["days"]
         return State(
             str(content["life"]),
@@ -193,7 +197,9 @@ def file_name(campaign: str) -> str:
     return f"{campaign}.state"
 
 
-def noted_look(looks: tuple[LookAnswer, ...], campaign: Campaign, value: int, now: float) -> tuple[LookAnswer, ...]:
+def noted_look(
+    looks: tuple[LookAnswer, ...], campaign: "Campaign", value: int, now: float
+) -> tuple[LookAnswer, ...]:
     """The answers of looks with one of the present look.
 
     Of earlier rounds, only the last answer is kept. Answers of later looks come from a wrong clock, and go.
@@ -204,7 +210,7 @@ def noted_look(looks: tuple[LookAnswer, ...], campaign: Campaign, value: int, no
     return (*earlier[: len(earlier) - len(begun)][-1:], *begun, LookAnswer(look, value))
 
 
-def path_of(looks: tuple[LookAnswer, ...], path: Path, round: int) -> int:
+def path_of(looks: tuple[LookAnswer, ...], path: "Path", round: int) -> int:
     """The encoded path of a round. Looks before the first answer have that one."""
 
     def value(look: int) -> int:

@@ -102,7 +102,7 @@ def homepage_campaign(now: float, question: str = "Which homepage is yours?") ->
     return Campaign(
         question=question,
         encoding=Categories(names=HOMEPAGES, unknown="error"),
-        mechanism=report(),
+        randomizer=report(),
         first_round=(int(now) // _WEEK - WEEKS) * _WEEK,
         round_seconds=_WEEK,
         rounds=WEEKS,
@@ -353,7 +353,7 @@ def visitor_campaign(now: float) -> Campaign:
     return Campaign(
         question="Your own answer: which homepage is yours?",
         encoding=Categories(names=HOMEPAGES, unknown="error"),
-        mechanism=report(),
+        randomizer=report(),
         first_round=int(now),
         round_seconds=ROUND_SECONDS,
         rounds=ROUNDS,

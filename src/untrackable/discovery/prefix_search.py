@@ -16,7 +16,8 @@ from untrackable.arrays import FloatArray, Integers, Words
 from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.kernels import engine, gpu
 from untrackable.kernels.engine import arrays, compiled, in_main_memory, on_gpu, read_only
-from untrackable.mechanisms.randomness import STEP, mixed_words
+from untrackable.mechanisms.randomness import mixed_words
+from untrackable.randomizers.randomness import STEP
 
 LevelProgress = Callable[[int, float], None]
 """Called with the level, counted from 1, and the share of it that is done."""

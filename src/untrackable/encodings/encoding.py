@@ -10,7 +10,6 @@ is no answer.
 
 import importlib
 import re
-import secrets
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from untrackable import checks
 from untrackable.errors import EncodingError
+from untrackable.randomizers.randomness import system
 from untrackable.strict_json import plain
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from untrackable.encodings.record import Path
     from untrackable.estimation.estimate import NumberEdges
     from untrackable.mechanisms.interface import Mechanism
 
@@ -122,6 +123,11 @@ class Encoding(ABC):
     def bits(self) -> int:
         """The width d of an encoded value, in bits."""
         return (self.values - 1).bit_length()
+
+    @property
+    def path(self) -> "Path | None":
+        """This encoding, if it is of the answers in several looks; None if of one answer."""
+        return None
 
     @property
     def asked(self) -> AskedTables | None:
@@ -359,7 +365,7 @@ def check_hash_parameters(salt: object, too_long: str) -> None:
 
 def fresh_salt() -> bytes:
     """A new random salt from the operating system's entropy."""
-    return secrets.token_bytes(SHORTEST_SALT)
+    return system(SHORTEST_SALT)
 
 
 def parse_salt(parameters: dict[str, Any]) -> dict[str, Any]:

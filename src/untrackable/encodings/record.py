@@ -239,6 +239,10 @@ class Path(Encoding):
         return self._record.values
 
     @property
+    def path(self) -> "Path":
+        return self
+
+    @property
     def asked(self) -> AskedTables:
         """The table of each look, then of every two neighbouring ones, from reports about all looks together."""
         tables = self._record.asked.tables

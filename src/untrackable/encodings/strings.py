@@ -23,7 +23,7 @@ from untrackable.encodings.encoding import (
     parse_salt,
     too_long_words,
 )
-from untrackable.mechanisms.randomness import STEP, WORD, mixed
+from untrackable.randomizers.randomness import STEP, WORD, mixed
 
 if TYPE_CHECKING:
     import numpy as np

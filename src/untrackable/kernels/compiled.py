@@ -389,7 +389,7 @@ def event_pieces(words: Words, which: Words, ones: int, others: int, undecided: 
 
 @njit(types.uint64(types.uint64), nogil=True, inline="always")
 def _mixed(word: np.uint64) -> np.uint64:
-    """The output function of SplitMix64, as in `mechanisms.randomness`."""
+    """The output function of SplitMix64, as in `randomizers.randomness`."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))

@@ -14,8 +14,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from untrackable import checks
-from untrackable.mechanisms.inner_product import LARGEST_BITS, LARGEST_WIDTH, NoisyInnerProduct, checked_width
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import crowd_parts
+from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH, checked_width
 from untrackable.theory.crowd import Rounds, crowd_upper
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.search import falling_root, gaussian_shift, largest_parameter

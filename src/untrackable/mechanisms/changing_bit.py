@@ -31,13 +31,12 @@ from untrackable.mechanisms.interface import (
     Pair,
     Values,
     distinct_rounds,
-    pack_integers,
     round_number,
-    unpack_integers,
 )
 from untrackable.mechanisms.local import RandomizedResponse
 from untrackable.mechanisms.local_interface import per_round
-from untrackable.mechanisms.randomness import Chance, Entropy, below, flip_chance, flip_eps
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, below, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor, response_factor

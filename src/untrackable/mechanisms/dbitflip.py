@@ -22,15 +22,8 @@ from untrackable.estimation.intervals import SymmetricSpreads, sampled_bits_spre
 from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.kept_bits import Moved, Permanent, PositionCounts, unpacked
 from untrackable.mechanisms.local_interface import integer_population
-from untrackable.mechanisms.randomness import (
-    Chance,
-    Entropy,
-    chance_toward,
-    draw_subset,
-    flip_chance,
-    flip_eps,
-    simulate_subsets,
-)
+from untrackable.mechanisms.randomness import simulate_subsets
+from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, draw_subset, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor

@@ -26,14 +26,7 @@ from untrackable.mechanisms.budget import (
     with_eps,
 )
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.interface import (
-    After,
-    ObservedRounds,
-    Values,
-    pack_integers,
-    round_number,
-    unpack_reports,
-)
+from untrackable.mechanisms.interface import After, ObservedRounds, Values, round_number
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
 from untrackable.mechanisms.local_interface import (
     Local,
@@ -42,7 +35,8 @@ from untrackable.mechanisms.local_interface import (
     per_round,
     repeat_certainty,
 )
-from untrackable.mechanisms.randomness import Entropy
+from untrackable.randomizers.interface import pack_integers, unpack_reports
+from untrackable.randomizers.randomness import Entropy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 

@@ -3,10 +3,8 @@
 By sequential composition the parts of eps add up, so a person's eps is that of all parts together.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import ClassVar
@@ -14,75 +12,54 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable import checks
+from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Reports, Scope, row_words
-from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import Truthfulness
-from untrackable.mechanisms.randomness import Entropy, log_ratio_upper
 from untrackable.mechanisms.view_tables import EntryLaw, TableLaw, View, table_law, worst_accuracy
 from untrackable.mechanisms.views import LevelLayout, ViewAggregator, ViewRows
+from untrackable.randomizers.divided import checked_sizes, checked_weights, shares, starts
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 
-MOST_PARTS = 8
-LARGEST_PART = 16
-"""The largest number of bits of a part."""
-MOST_BITS = 63
-"""The largest number of bits of a value."""
-_LARGEST_WEIGHT = 1 << 32
-_ROUNDED_DOWN = 1 - 2.0**-50
-"""The parts of eps are smaller by this factor, so that rounding never makes them more than eps together."""
 
+class Divided(randomizers.Divided):
+    """Reports about all parts, with their sums, their estimates and their theory.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Divided:
-    """One noisy inner product about each part of a value, with eps divided over them.
-
-    The first part is the lowest bits of the value; `sizes` are the numbers of bits. The parts' eps are proportional
-    to `weights`, by default all the same, and their answers have `widths` bits, by default the best. A report is
-    the reports about all parts, the first in the lowest bits. The table of every part can be estimated.
+    By default the parts have all the same weight, and the best widths. The table of every part can be estimated.
     """
 
-    sizes: tuple[int, ...]
-    eps: float
-    weights: tuple[int, ...] = ()
-    widths: tuple[int, ...] = ()
-    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
-    layout: LevelLayout = field(init=False, repr=False, compare=False)
+    __slots__ = ()
+    bases: tuple[NoisyInnerProduct, ...]
 
+    base_type = NoisyInnerProduct
     certainty: ClassVar[Certainty] = "exact"
     """Some two values differ in every part."""
     published = "Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis (2006)"
 
-    def __post_init__(self) -> None:
-        sizes = tuple(checks.integer("a size", size, low=1, high=LARGEST_PART) for size in self.sizes)
-        if not 2 <= len(sizes) <= MOST_PARTS or sum(sizes) > MOST_BITS:
-            raise ValueError(f"sizes must be between 2 and {MOST_PARTS} numbers, at most {MOST_BITS} together")
-        eps = checks.epsilon("eps", self.eps)
-        weights = _one_each("weights", self.weights or (1,) * len(sizes), sizes, _LARGEST_WEIGHT)
-        shares = [eps * weight / sum(weights) * _ROUNDED_DOWN for weight in weights]
-        widths: Sequence[int | None] = [None] * len(sizes)
-        if self.widths:
-            widths = _one_each("widths", self.widths, sizes, LARGEST_WIDTH)
-        bases = tuple(
-            NoisyInnerProduct(bits=bits, eps=share, width=width)
-            for bits, share, width in zip(sizes, shares, widths, strict=True)
-        )
-        checks.settle(self, sizes=sizes, eps=eps, weights=weights, widths=tuple(base.width for base in bases))
-        checks.settle(self, bases=bases, layout=LevelLayout(sum(base.report_bits for base in bases), 1))
+    def __init__(
+        self, *, sizes: Sequence[int], eps: float, weights: Sequence[int] = (), widths: Sequence[int] = ()
+    ) -> None:
+        sizes = checked_sizes(sizes)
+        weights = checked_weights(weights or (1,) * len(sizes), sizes)
+        if not widths:
+            each = zip(sizes, shares(checks.epsilon("eps", eps), weights), strict=True)
+            widths = [NoisyInnerProduct(bits=bits, eps=share).width for bits, share in each]
+        super().__init__(sizes=sizes, eps=eps, weights=weights, widths=tuple(widths))
 
     @property
-    def values(self) -> int:
-        return 1 << sum(self.sizes)
+    def layout(self) -> LevelLayout:
+        """The layout of a report."""
+        return LevelLayout(self.report_bits, 1)
 
     @property
     def views(self) -> tuple[View, ...]:
         """The bits of each part."""
         return tuple(
-            tuple(range(start, start + size)) for start, size in zip(_starts(self.sizes), self.sizes, strict=True)
+            tuple(range(start, start + size)) for start, size in zip(starts(self.sizes), self.sizes, strict=True)
         )
 
     @property
@@ -96,32 +73,13 @@ class Divided:
         return
 
     @property
-    def report_bits(self) -> int:
-        return self.layout.report_bits
-
-    @property
     def words(self) -> int:
         """The number of random words per simulated report, and of working memory."""
         return sum(base.words for base in self.bases) + self.report_bits // 8
 
-    def parts(self, value: int) -> list[int]:
-        """The parts of a value."""
-        return [
-            value >> start & (1 << size) - 1 for start, size in zip(_starts(self.sizes), self.sizes, strict=True)
-        ]
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """A report. Each part takes entropy in its turn."""
-        parts = self.parts(checks.private_integer("value", value, below=self.values))
-        report = place = 0
-        for base, part in zip(self.bases, parts, strict=True):
-            report |= base.draw(part, entropy) << place
-            place += base.report_bits
-        return report
-
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
         flat, columns = values.reshape(-1).astype(np.uint64, copy=False), []
-        for base, start in zip(self.bases, _starts(self.sizes), strict=True):
+        for base, start in zip(self.bases, starts(self.sizes), strict=True):
             shown = flat >> np.uint64(start) & np.uint64(base.values - 1)
             own = _bytes(base.simulate(shown, rng))
             columns.append(np.unpackbits(own, axis=1, count=base.report_bits, bitorder="little"))
@@ -138,21 +96,9 @@ class Divided:
             start = stop
         return own
 
-    def possible(self, report: int) -> bool:
-        starts = _starts([base.report_bits for base in self.bases])
-        return 0 <= report < 1 << self.report_bits and all(
-            base.possible(report >> start & (1 << base.report_bits) - 1)
-            for base, start in zip(self.bases, starts, strict=True)
-        )
-
     def privacy_factor(self) -> Factor:
         """The product of all parts' factors, for two values that differ in every part. It dominates all others."""
         return _product([base.privacy_factor() for base in self.bases])
-
-    def largest_loss(self) -> float:
-        """The sum over all parts, rounded up once."""
-        more = math.prod(((1 << 64) - base.flip.threshold) * ((1 << base.width) - 1) for base in self.bases)
-        return log_ratio_upper(more, math.prod(base.flip.threshold for base in self.bases))
 
     def crowd_classes(self) -> CrowdClasses:
         """The classes of the part with the largest eps: less is learned from it than from all parts (lower)."""
@@ -216,17 +162,6 @@ class DividedAggregator(ViewAggregator):
         return ValueError(
             f"a report must have {self._mechanism.report_bits} bits, with a report of its base for every part"
         )
-
-
-def _one_each(name: str, given: Sequence[int], sizes: Sequence[int], high: int) -> tuple[int, ...]:
-    if len(given) != len(sizes):
-        raise ValueError(f"{name} must be one number for each of {len(sizes)} parts, got {len(given)}")
-    return tuple(checks.integer(f"one of {name}", number, low=1, high=high) for number in given)
-
-
-def _starts(sizes: Sequence[int]) -> list[int]:
-    """The lowest bit of each part."""
-    return [0, *itertools.accumulate(sizes)][:-1]
 
 
 def _product(factors: Sequence[Factor]) -> Factor:

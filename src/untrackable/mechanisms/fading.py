@@ -23,22 +23,14 @@ from untrackable.arrays import FloatArray
 from untrackable.errors import FadedAway, RoundPassed, StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.mechanisms.budget import LARGEST_CROWD_EPS, loudest_in_crowd, with_eps
-from untrackable.mechanisms.inner_product import (
-    LARGEST_BITS,
-    LARGEST_WIDTH,
-    NoisyInnerProduct,
-    checked_width,
-    smallest_eps,
-)
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import (
     After,
     Mechanism,
     ObservedRounds,
     Values,
-    pack_integers,
     repr_by_parameters,
     round_number,
-    unpack_integers,
 )
 from untrackable.mechanisms.local import OneBitMean
 from untrackable.mechanisms.local_interface import (
@@ -50,8 +42,10 @@ from untrackable.mechanisms.local_interface import (
     local_population,
     per_round,
 )
-from untrackable.mechanisms.randomness import Entropy
 from untrackable.mechanisms.views import Views
+from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH, checked_width, smallest_eps
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Entropy
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.convolution import Round, lattice_factor, squares, tail_shift
 from untrackable.theory.crowd import Rounds

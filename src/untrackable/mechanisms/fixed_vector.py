@@ -26,20 +26,12 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, WeightCounts, inner_product_spread
 from untrackable.kernels.counting import walsh_hadamard
 from untrackable.mechanisms.inner_product import LARGEST_SIMULATED_BITS, NoisyInnerProduct
-from untrackable.mechanisms.interface import (
-    After,
-    Mechanism,
-    ObservedRounds,
-    Pair,
-    Values,
-    everything_revealed,
-    pack_integers,
-    unpack_integers,
-)
+from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, Pair, Values, everything_revealed
 from untrackable.mechanisms.local import LocalWrapper
 from untrackable.mechanisms.local_interface import per_round
-from untrackable.mechanisms.randomness import Entropy, below, flip_eps, nonzero_vector
 from untrackable.mechanisms.stored import Memoized
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Entropy, below, flip_eps, nonzero_vector
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor

@@ -9,14 +9,12 @@ last axis, least significant first.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from untrackable import checks
+from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray, Words
 from untrackable.errors import SumsError
 from untrackable.estimation.aggregators import (
@@ -34,27 +32,15 @@ from untrackable.estimation.aggregators import (
 from untrackable.kernels.counting import add_answers, support_counts
 from untrackable.kernels.engine import compiled, read_only
 from untrackable.mechanisms.local_interface import Truthfulness
-from untrackable.mechanisms.randomness import (
-    Chance,
-    Entropy,
-    flip_chance,
-    flip_eps,
-    flip_eps_upper,
-    independent_vectors,
-    noisy_symbol,
-    nonzero_vector,
-    random_words,
-    simulate_noisy_symbols,
-)
+from untrackable.mechanisms.randomness import random_words, simulate_noisy_symbols
+from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH
+from untrackable.randomizers.randomness import flip_eps
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, inner_product_variance
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty
 from untrackable.theory.factor import Factor
 
-LARGEST_BITS = 256
 LARGEST_SIMULATED_BITS = 63
-LARGEST_WIDTH = 8
-"""The widest answer in bits. A server adds to 2^width - 1 entries for each report."""
 
 _WORD = 64
 _ONE = np.uint64(1)
@@ -66,59 +52,25 @@ _NARROW = 32
 """The largest number of bits of a vector that leaves enough bits of the same word for the noise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class NoisyInnerProduct:
-    """A report is a random non-zero vector v with a bit: the inner product ⟨v, u⟩ of v and the value u, with noise.
+class NoisyInnerProduct(randomizers.NoisyInnerProduct):
+    """The noisy inner product, with its sums, its estimates and its theory.
 
-    The bit is flipped with probability 1/(e^eps + 1). With `width` w, a report has w linearly independent vectors
-    A, uniform among all such lists, and the answer A·u of w bits. With probability (g-1)/(e^eps + g-1), g = 2^w, it
-    has any other of the g answers instead. One bit is best for small eps, a wider answer for large eps. By default
-    the width is the one with the smallest variance.
-
-    A report is the integer 2·v + bit, or in general answer + 2^w·(v₀ + 2^d·v₁ + …).
+    One bit is best for small eps, a wider answer for large eps. By default the width is the one with the smallest
+    variance.
     """
 
-    bits: int
-    eps: float
-    width: int
-    flip: Chance = field(init=False, repr=False)
+    __slots__ = ()
 
     def __init__(self, *, bits: int, eps: float, width: int | None = None) -> None:
-        checks.settle(self, bits=bits, eps=eps, width=width)
-        self.__post_init__()
-
-    def __post_init__(self) -> None:
-        bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
-        eps = checks.epsilon("eps", self.eps)
-        width = best_width(bits, eps) if self.width is None else checked_width(self.width, bits)
-        checks.settle(self, bits=bits, eps=eps, width=width, flip=flip_chance(eps, 1 << width))
-        if eps < smallest_eps(width):
-            raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
-
-    @property
-    def values(self) -> int:
-        return 1 << self.bits
-
-    @property
-    def report_bits(self) -> int:
-        return self.width * (self.bits + 1)
+        if width is None:
+            bits = checks.integer("bits", bits, low=1, high=LARGEST_BITS)
+            width = best_width(bits, checks.epsilon("eps", eps))
+        super().__init__(bits=bits, eps=eps, width=width)
 
     @property
     def words(self) -> int:
         """The number of words per simulated report, for randomness and working memory."""
         return 2 if self.width == 1 else 4 * self.width
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """A report. The vectors take entropy first, then the noise takes 8 bytes, or 16 if a wide answer lies."""
-        value = checks.private_integer("value", value, below=self.values)
-        if self.width == 1:
-            vector = nonzero_vector(self.bits, entropy)
-            parity = (vector & value).bit_count() & 1
-            return 2 * vector + (parity ^ self.flip.happens(entropy))
-        vectors = independent_vectors(self.bits, self.width, entropy)
-        truth = sum(((vector & value).bit_count() & 1) << i for i, vector in enumerate(vectors))
-        answer = noisy_symbol(truth, 1 << self.width, self.flip, entropy)
-        return joined(vectors, answer, self.bits)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
         if self.bits > LARGEST_SIMULATED_BITS:
@@ -134,10 +86,6 @@ class NoisyInnerProduct:
             truth |= (np.bitwise_count(vector & values.reshape(-1)) & np.uint64(1)) << np.uint64(i)
         answers = simulate_noisy_symbols(truth, 1 << self.width, self.flip, rng)
         return pack(vectors, answers.reshape(values.shape), self.bits)
-
-    def possible(self, report: int) -> bool:
-        vectors, _ = parted(report, self.bits, self.width)
-        return 0 <= report < 1 << self.report_bits and independent(vectors)
 
     def differing(self) -> float:
         """ρ = (1-2^-w)/(1-2^-d), the share of lists of vectors for which two given values have different answers.
@@ -171,10 +119,6 @@ class NoisyInnerProduct:
         return Factor(
             [differ * truth, differ * other, rest], [differ * other, differ * truth, rest], [eps, -eps, 0.0]
         )
-
-    def largest_loss(self) -> float:
-        """ln(p/q) of the truth and any other answer, rounded up."""
-        return flip_eps_upper(self.flip, 1 << self.width)
 
     def differing_exact(self) -> Fraction:
         """The exact ρ."""
@@ -340,43 +284,6 @@ def best_width(bits: int, eps: float) -> int:
     """The narrowest width with the smallest variance."""
     widths = range(1, min(bits, LARGEST_WIDTH) + 1)
     return min(widths, key=lambda width: inner_product_variance(bits, eps, width))
-
-
-def checked_width(width: int, bits: int) -> int:
-    """The width, after checks. It is at most `bits`, because no more vectors can be independent."""
-    return checks.integer("width", width, low=1, high=min(bits, LARGEST_WIDTH))
-
-
-def smallest_eps(width: int) -> float:
-    """The smallest usable eps. Below it an answer is pure noise.
-
-    2^64·(g-1)/(e^eps + g-1), g = 2^w, would be rounded up to 2^64·(g-1)/g.
-    """
-    symbols = 1 << width
-    return checks.SMALLEST_EPSILON * symbols**2 / (4 * (symbols - 1))
-
-
-def joined(vectors: Sequence[int], answer: int, bits: int) -> int:
-    """The report with these vectors and this answer."""
-    for i, vector in enumerate(vectors):
-        answer |= vector << len(vectors) + bits * i
-    return answer
-
-
-def parted(report: int, bits: int, width: int) -> tuple[list[int], int]:
-    """The vectors and the answer of a report."""
-    mask = (1 << bits) - 1
-    return [report >> width + bits * i & mask for i in range(width)], report & (1 << width) - 1
-
-
-def independent(vectors: Sequence[int]) -> bool:
-    """Whether no vector is a sum of others."""
-    sums = {0}
-    for vector in vectors:
-        if vector in sums:
-            return False
-        sums |= {vector ^ earlier for earlier in sums}
-    return True
 
 
 def report_bytes(bits: int, width: int) -> int:

@@ -7,14 +7,12 @@ person (tracking), and whether a value changed (detection). Reports are integers
 Below the interface are questions that are answered for every mechanism: tracking of people whose values change,
 recognition by attendance and reports together, and privacy in a crowd.
 
-In JSON, a mechanism is the name of its class in `_HOMES`, and the parameters that its constructor takes.
+In JSON, a mechanism is the name of its class in `FORMS`, and the parameters that its constructor takes.
 """
 
-import importlib
 import inspect
-import itertools
 import operator
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks, framing
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Bracket
-from untrackable.errors import MechanismError, StateError, ValueChangeRefused
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.kernels.engine import compiled
-from untrackable.mechanisms import randomness
 from untrackable.mechanisms.local_interface import (
     LINKED,
     SentRounds,
@@ -38,8 +34,8 @@ from untrackable.mechanisms.local_interface import (
     crowd_privacy,
     integer_population,
 )
-from untrackable.mechanisms.randomness import Entropy
-from untrackable.strict_json import plain
+from untrackable.randomizers import randomness
+from untrackable.randomizers.interface import JsonForms, Randomizer
 from untrackable.theory import turns
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import LARGEST_CROWD
@@ -254,7 +250,7 @@ Pair = Experiment | Mixture | Worst
 """Two worlds that an observer tells apart. All three descriptions answer the same questions."""
 
 
-class Mechanism(ABC):
+class Mechanism(Randomizer):
     """A mechanism. Every question that the rest of the project asks about it is a method or property here.
 
     The methods of a state take their entropy as an argument and are deterministic otherwise.
@@ -270,8 +266,6 @@ class Mechanism(ABC):
     """Published parameters, by name."""
     pools: ClassVar[bool] = False
     """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
-    independent: ClassVar[bool] = False
-    """Whether a client's rounds are independent given its values, equally noisy or not."""
     takes_strings: ClassVar[bool] = False
     """Whether a value may be text, without an encoding."""
 
@@ -279,25 +273,6 @@ class Mechanism(ABC):
     def preset(cls, name: str) -> Self:
         """The mechanism with published parameters."""
         return cls(**cls.presets[checks.choice("preset", name, cls.presets)])
-
-    @property
-    @abstractmethod
-    def report_bits(self) -> int:
-        """Width of a report."""
-
-    @property
-    @abstractmethod
-    def capacity(self) -> int | None:
-        """The number of possible values, which are 0 … capacity-1. None if any integer or text will do."""
-
-    def has_room_for(self, values: int) -> bool:
-        """Whether a question with this number of values fits."""
-        return self.capacity is None or values <= self.capacity
-
-    @property
-    def last_round(self) -> int | None:
-        """The last round in which clients can report; None if there is no last one."""
-        return None
 
     @property
     def rounds_alike(self) -> bool:
@@ -315,19 +290,9 @@ class Mechanism(ABC):
         return True
 
     @property
-    def changes_in_place(self) -> bool:
-        """Whether a client can change the value in its state. If not, it keeps a state for each value."""
-        return type(self).change_value is not Mechanism.change_value
-
-    @property
     def follows_changes(self) -> bool:
         """Whether people whose values change are no easier to track than people with a fixed value."""
         return self.independent
-
-    @property
-    def loss_of_one_report(self) -> float | None:
-        """The largest loss of a report, if each one is fresh (exact, rounded up); None if not, or if unknown."""
-        return None
 
     @property
     def publications(self) -> str:
@@ -493,13 +458,6 @@ class Mechanism(ABC):
         """The number of independent states that the reports of these values come from; None if it is unknown."""
         return None if self.changes_in_place else values
 
-    def tracking_advantage_upper(self, reports: int | None) -> float:
-        """A bound in closed form on the observer's advantage, for the worst split of the reports.
-
-        With `reports` None it holds for any number of reports.
-        """
-        return 0.0 if self.independent or reports in (0, 1) else 1.0
-
     def detection(
         self,
         *,
@@ -536,30 +494,6 @@ class Mechanism(ABC):
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, after checks."""
         return integer_population(values, self.capacity or LARGEST_ROUND, rounds, may_change=self.changes_in_place)
-
-    @abstractmethod
-    def new_state(self, value: Any, source: Entropy) -> Any:
-        """The secret state of a new client."""
-
-    @abstractmethod
-    def make_report(self, state: Any, round: int, source: Entropy) -> tuple[int, Any]:
-        """The report of a round, and the state after it."""
-
-    def forget_report(self, state: Any, round: int, source: Entropy) -> Any:
-        """The state without the report of a round that will not be needed again."""
-        return state
-
-    def change_value(self, state: Any, value: Any, source: Entropy) -> Any:
-        """The state after a change of value."""
-        raise ValueChangeRefused(f"{type(self).__name__} keeps its state for one value; make a new client instead")
-
-    @abstractmethod
-    def pack_state(self, state: Any) -> bytes:
-        """The state as bytes. All states of a mechanism have the same length."""
-
-    @abstractmethod
-    def unpack_state(self, payload: bytes) -> Any:
-        """The state that was packed as these bytes, after checks."""
 
 
 def everything_revealed(certainty: Literal["exact", "upper"]) -> Experiment:
@@ -686,67 +620,43 @@ def crowd_curve(
     return curve
 
 
-def pack_integers(numbers: Sequence[int], widths: Sequence[int]) -> bytes:
-    """Integers of these widths in bits, each in ⌈width/8⌉ bytes, big-endian."""
-    return b"".join(number.to_bytes((width + 7) // 8, "big") for number, width in zip(numbers, widths, strict=True))
-
-
-def unpack_integers(data: bytes, widths: Sequence[int]) -> list[int]:
-    """The integers that `pack_integers` packed. A wrong length or a surplus bit is an error."""
-    ends = [0, *itertools.accumulate((width + 7) // 8 for width in widths)]
-    if len(data) != ends[-1]:
-        raise StateError(f"this state should have a payload of {ends[-1]} bytes, it has {len(data)}")
-    numbers = [int.from_bytes(data[start:end], "big") for start, end in itertools.pairwise(ends)]
-    if any(number >> width for number, width in zip(numbers, widths, strict=True)):
-        raise StateError("this state has bits set that its mechanism does not use")
-    return numbers
-
-
-def unpack_reports(data: bytes, bits: int, count: int, possible: Callable[[int], bool]) -> list[int]:
-    """Stored reports; one that its mechanism cannot have made is an error."""
-    reports = unpack_integers(data, [bits] * count)
-    if not all(possible(report) for report in reports):
-        raise StateError("this state holds a report that its mechanism cannot have made")
-    return reports
-
-
-_HOMES = {
-    "assigned": "fixed_vector.Assigned",
-    "bitwise": "kept_bits.Bitwise",
-    "dbitflip": "dbitflip.DBitFlip",
-    "dealt": "deck.Dealt",
-    "deck": "deck.Deck",
-    "faded": "fading.Faded",
-    "fading": "fading.Fading",
-    "fixed-vector": "fixed_vector.FixedVector",
-    "fresh": "local.Fresh",
-    "lgrr": "kept_symbol.Lgrr",
-    "loloha": "loloha.Loloha",
-    "memoized": "stored.Memoized",
-    "one-change": "changing_bit.OneChange",
-    "rappor": "rappor.Rappor",
-    "rnip": "stored.InnerProduct",
-    "stored": "stored.Stored",
-    "unary": "kept_bits.Unary",
-    "votes": "changing_bit.Votes",
-}
-_BASES = {
-    "count-mean-sketch": "sketches.CountMeanSketch",
-    "divided": "divided.Divided",
-    "hadamard-sketch": "sketches.HadamardSketch",
-    "levelled": "string_levels.Levelled",
-    "noisy-inner-product": "inner_product.NoisyInnerProduct",
-    "numbered-bit": "fixed_vector.NumberedBit",
-    "one-bit-mean": "local.OneBitMean",
-    "present": "local.Present",
-    "randomized-response": "local.RandomizedResponse",
-    "subset-selection": "local.SubsetSelection",
-    "views": "views.Views",
-    "vector-question": "fixed_vector.VectorQuestion",
-}
-"""Local mechanisms. Others are built on them."""
-
-_KEY = "mechanism"
+FORMS = JsonForms(
+    "untrackable.mechanisms",
+    {
+        "assigned": "fixed_vector.Assigned",
+        "bitwise": "kept_bits.Bitwise",
+        "dbitflip": "dbitflip.DBitFlip",
+        "dealt": "deck.Dealt",
+        "deck": "deck.Deck",
+        "faded": "fading.Faded",
+        "fading": "fading.Fading",
+        "fixed-vector": "fixed_vector.FixedVector",
+        "fresh": "local.Fresh",
+        "lgrr": "kept_symbol.Lgrr",
+        "loloha": "loloha.Loloha",
+        "memoized": "stored.Memoized",
+        "one-change": "changing_bit.OneChange",
+        "rappor": "rappor.Rappor",
+        "rnip": "stored.InnerProduct",
+        "stored": "stored.Stored",
+        "unary": "kept_bits.Unary",
+        "votes": "changing_bit.Votes",
+    },
+    {
+        "count-mean-sketch": "sketches.CountMeanSketch",
+        "divided": "divided.Divided",
+        "hadamard-sketch": "sketches.HadamardSketch",
+        "levelled": "string_levels.Levelled",
+        "noisy-inner-product": "inner_product.NoisyInnerProduct",
+        "numbered-bit": "fixed_vector.NumberedBit",
+        "one-bit-mean": "local.OneBitMean",
+        "present": "local.Present",
+        "randomized-response": "local.RandomizedResponse",
+        "subset-selection": "local.SubsetSelection",
+        "views": "views.Views",
+        "vector-question": "fixed_vector.VectorQuestion",
+    },
+)
 
 
 def repr_by_parameters(mechanism: object) -> str:
@@ -757,49 +667,15 @@ def repr_by_parameters(mechanism: object) -> str:
 
 def describe(mechanism: object) -> dict[str, Any]:
     """The mechanism's name and parameters, for `from_json`. Only mechanisms of this library can be described."""
-    kind = type(mechanism)
-    home = f"{kind.__module__.removeprefix('untrackable.mechanisms.')}.{kind.__name__}"
-    for name, known in {**_HOMES, **_BASES}.items():
-        if known == home:
-            return {
-                _KEY: name,
-                **{key: plain(getattr(mechanism, key), describe) for key in inspect.signature(kind).parameters},
-            }
-    raise MechanismError(f"{kind.__name__} has no description in JSON: only mechanisms of this library have one")
+    return FORMS.describe(mechanism)
 
 
 def from_json(description: Mapping[str, Any]) -> Mechanism:
     """The mechanism of this description. `MechanismError` if `to_json` would not have written it."""
-    mechanism: Mechanism = _from_description(description, _HOMES)
+    mechanism: Mechanism = FORMS.made(description)
     return mechanism
 
 
-def _from_description(description: object, homes: Mapping[str, str]) -> Any:
-    if not isinstance(description, Mapping):
-        raise MechanismError("a mechanism must be a JSON object")
-    name = description.get(_KEY)
-    if not isinstance(name, str) or name not in homes:
-        raise MechanismError(f"{_KEY} must be one of {', '.join(homes)}")
-    module, _, attribute = homes[name].rpartition(".")
-    kind = getattr(importlib.import_module(f"untrackable.mechanisms.{module}"), attribute)
-    wanted = list(inspect.signature(kind).parameters)
-    given = {key: value for key, value in description.items() if key != _KEY}
-    if missing := [key for key in wanted if key not in given]:
-        raise MechanismError(f"{name} lacks {', '.join(missing)}")
-    if unknown := [key for key in given if key not in wanted]:
-        raise MechanismError(f"{name} has no field {', '.join(map(repr, unknown))}")
-    try:
-        mechanism = kind(**{key: _parameter(value) for key, value in given.items()})
-    except (TypeError, ValueError, OverflowError) as error:
-        raise MechanismError(f"{name}: {error}") from error
-    written = describe(mechanism)
-    if changed := [key for key in wanted if written[key] != given[key]]:
-        raise MechanismError(f"{name}: {', '.join(changed)} must be as `to_json` writes it")
-    return mechanism
-
-
-def _parameter(given: Any) -> Any:
-    """A parameter in the form that constructors take."""
-    if isinstance(given, Mapping):
-        return _from_description(given, _BASES)
-    return tuple(given) if isinstance(given, list) else given
+def whole(randomizer: Randomizer) -> Mechanism:
+    """The mechanism that a client has a part of."""
+    return randomizer if isinstance(randomizer, Mechanism) else from_json(randomizer.to_json())

@@ -40,21 +40,12 @@ from untrackable.mechanisms.interface import (
     Pair,
     Values,
     everything_revealed,
-    pack_integers,
-    unpack_integers,
     worst,
 )
 from untrackable.mechanisms.local_interface import Truthfulness, integer_population
-from untrackable.mechanisms.randomness import (
-    Chance,
-    Entropy,
-    chance_toward,
-    coin,
-    flip_chance,
-    flip_eps,
-    noise,
-    random_words,
-)
+from untrackable.mechanisms.randomness import coin, noise, random_words
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor

@@ -22,24 +22,11 @@ from untrackable.errors import StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spreads, SymmetricSpreads, one_symbol_spread
-from untrackable.mechanisms.interface import (
-    After,
-    Mechanism,
-    ObservedRounds,
-    Values,
-    everything_revealed,
-    pack_integers,
-    unpack_integers,
-)
+from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, Values, everything_revealed
 from untrackable.mechanisms.local_interface import Kind, Truthfulness
-from untrackable.mechanisms.randomness import (
-    Chance,
-    Entropy,
-    chance_toward,
-    flip_eps,
-    noisy_symbol,
-    simulate_noisy_symbols,
-)
+from untrackable.mechanisms.randomness import simulate_noisy_symbols
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_eps, noisy_symbol
 from untrackable.theory.accuracy import Accuracy, count_interval, mean_radius
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor

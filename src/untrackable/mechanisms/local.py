@@ -16,7 +16,7 @@ all that is needed, so campaigns with turns send fresh reports. `LocalWrapper` i
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -24,8 +24,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from untrackable import checks
+from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray
+from untrackable.errors import MechanismError
 from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread, subset_spread
@@ -36,14 +37,11 @@ from untrackable.mechanisms.interface import (
     ObservedRounds,
     Values,
     everything_revealed,
-    pack_integers,
     repr_by_parameters,
     round_number,
-    unpack_integers,
 )
 from untrackable.mechanisms.kept_bits import PositionCounts
 from untrackable.mechanisms.local_interface import (
-    BoundedLocal,
     Local,
     SentRounds,
     TruthfulLocal,
@@ -52,70 +50,39 @@ from untrackable.mechanisms.local_interface import (
     local_population,
     per_round,
 )
-from untrackable.mechanisms.randomness import (
-    Chance,
-    Entropy,
-    below,
-    draw_subset,
-    flip_chance,
-    flip_eps,
-    flip_eps_upper,
-    log_ratio_upper,
-    simulate_subsets,
-)
+from untrackable.mechanisms.randomness import simulate_subsets
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
+from untrackable.randomizers.interface import FORMS, Randomizer, from_json
+from untrackable.randomizers.local import OneNoisyBit
+from untrackable.randomizers.randomness import WHOLE, flip_eps
 from untrackable.theory.accuracy import Accuracy, inner_product_scale, mean_radius
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor
 
-LARGEST = 4096
-MOST_VALUES = 1 << 32
-_WORD = 1 << 64
 _LINE = 1e-9
 """Weights are on a line if they are off it by at most this share of their range."""
 ONLY_THE_MEAN = "one noisy bit of each number tells the mean only: no frequencies, no quantiles, and no other sums"
 
 
-class _OneNoisyBit:
-    """The common part of local mechanisms whose report is one bit, flipped with probability 1/(e^eps + 1)."""
+class _OneNoisyBit(OneNoisyBit):
+    """The theory that local mechanisms have in common whose report is one noisy bit."""
 
     __slots__ = ()
-    flip: Chance
-    report_bits = 1
     certainty: ClassVar[Certainty] = "exact"
     """Some two values always have different bits before the noise."""
-
-    def possible(self, report: int) -> bool:
-        return report in (0, 1)
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""
         lie, eps = self.flip.probability, flip_eps(self.flip)
         return Factor([1 - lie, lie], [lie, 1 - lie], [eps, -eps])
 
-    def largest_loss(self) -> float:
-        """ln((1-η)/η), rounded up."""
-        return flip_eps_upper(self.flip)
 
+class RandomizedResponse(_OneNoisyBit, randomizers.RandomizedResponse):
+    """Randomised response, with its sums, its estimates and its theory."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(_OneNoisyBit):
-    """A report is the person's bit, or with probability 1/(e^eps + 1) the other one."""
-
-    eps: float
-    flip: Chance = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        checks.settle(self, eps=checks.epsilon("eps", self.eps))
-        checks.settle(self, flip=flip_chance(self.eps))
-
-    values = 2
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """The bit or its opposite, from 8 bytes of entropy."""
-        return checks.private_integer("value", value, below=2) ^ self.flip.happens(entropy)
+    __slots__ = ()
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         return values ^ self.flip.simulate(rng, values.shape)
@@ -151,32 +118,13 @@ class RandomizedResponse(_OneNoisyBit):
         return BitAggregator(scope, truth=1 - lie, lie=lie)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneBitMean(_OneNoisyBit):
-    """A report is one bit: 1 with probability u/(values-1) for a value u, and then flipped with 1/(e^eps + 1).
+class OneBitMean(_OneNoisyBit, randomizers.OneBitMean):
+    """One bit that tells a mean, with its sums, its estimates and its theory."""
 
-    The rounding is drawn for every report, and nothing but the report is kept: a kept rounding would be a bit to
-    follow people by. Only the mean can be estimated. Values stand for numbers at equal distances. The two ends of
-    the range are rounded to different bits. Values between them are mixtures, and reveal less.
-    """
-
-    values: int
-    eps: float
-    flip: Chance = field(init=False, repr=False)
+    __slots__ = ()
 
     tells_shares = False
     published = "Duchi, Jordan, Wainwright: Local privacy and statistical minimax rates (2013); Ding et al. (2017)"
-
-    def __post_init__(self) -> None:
-        values = checks.integer("values", self.values, low=2, high=MOST_VALUES)
-        checks.settle(self, values=values, eps=checks.epsilon("eps", self.eps))
-        checks.settle(self, flip=flip_chance(self.eps))
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """A report. The rounding takes 8 bytes of entropy or more, and then the noise 8 bytes."""
-        value = checks.private_integer("value", value, below=self.values)
-        rounded = below(self.values - 1, entropy) < value
-        return int(rounded ^ self.flip.happens(entropy))
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         rounded = rng.integers(0, self.values - 1, size=values.shape, dtype=np.uint64) < values
@@ -229,7 +177,7 @@ class OneBitMean(_OneNoisyBit):
 
     def _span(self) -> float:
         """1/(1-2η), the difference that one bit makes to n times the mean, as a share of the range."""
-        return _WORD / (_WORD - 2 * self.flip.threshold)
+        return WHOLE / (WHOLE - 2 * self.flip.threshold)
 
     def aggregator(self, scope: Scope) -> "MeanAggregator":
         lie = self.flip.probability
@@ -272,50 +220,19 @@ class MeanAggregator(BitAggregator):
         return Spread.of_term(span**2 / 4, span)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetSelection:
-    """A report is a set of `size` (d) of the `values` (k). Sets with the true value are e^eps times as likely.
+class SubsetSelection(randomizers.SubsetSelection):
+    """Subset selection, with its sums, its estimates and its theory."""
 
-    The set misses the value with probability (k-d)/(d·e^eps + k-d). Its other elements are uniform. By default the
-    size is the one with the smallest variance, about k/(e^eps + 1). A report is the set as a mask, with bit i for
-    value i.
-    """
-
-    values: int
-    eps: float
-    size: int = 0
-    miss: Chance = field(init=False, repr=False)
+    __slots__ = ()
 
     certainty: ClassVar[Certainty] = "exact"
     """Every two values have the same factor."""
     published = "Ye, Barg, Optimal Schemes for Discrete Distribution Estimation (IEEE Trans. Inf. Theory 2018)"
 
-    def __post_init__(self) -> None:
-        values = checks.integer("values", self.values, low=2, high=LARGEST)
-        eps = checks.epsilon("eps", self.eps)
-        size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
-        checks.settle(self, values=values, eps=eps, size=size, miss=flip_chance(eps, values, size))
-        if self._odds[0] <= self._odds[1]:
-            raise ValueError(
-                f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
-            )
-
-    @property
-    def report_bits(self) -> int:
-        return self.values
-
     @property
     def words(self) -> int:
         """The number of words per simulated report, for randomness and working memory."""
         return 2 * self.values
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """A report: 8 bytes decide whether the set misses the value, and then each other element is drawn."""
-        value = checks.private_integer("value", value, below=self.values)
-        missed = self.miss.happens(entropy)
-        others = draw_subset(self.size - (not missed), self.values - 1, entropy)
-        lower = others & ((1 << value) - 1)
-        return (others >> value) << (value + 1) | (not missed) << value | lower
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
         held = values.reshape(-1, 1).astype(np.int64)
@@ -329,20 +246,13 @@ class SubsetSelection:
         np.put_along_axis(bits, held, ~missed[:, None], axis=1)
         return np.packbits(bits, axis=1, bitorder="little").reshape(*values.shape, (self.values + 7) // 8)
 
-    def possible(self, report: int) -> bool:
-        return 0 <= report < 1 << self.values and report.bit_count() == self.size
-
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the set contains one of the two values, and 0 if it contains both or neither."""
         ours, theirs = (float(chance) for chance in self._one_of_two())
-        more, less = self._odds
+        more, less = self.odds
         eps = math.log1p((more - less) / less)
         rest = 0.0 if self.values == 2 else 1 - ours - theirs
         return Factor([ours, theirs, rest], [theirs, ours, rest], [eps, -eps, 0.0])
-
-    def largest_loss(self) -> float:
-        """The log of the odds of a set with the value and of one without it, rounded up."""
-        return log_ratio_upper(*self._odds)
 
     def crowd_classes(self) -> CrowdClasses:
         """Sets with one of the two values, with or without the third."""
@@ -351,7 +261,7 @@ class SubsetSelection:
             return CrowdClasses(
                 *((float(a), float(b)) for a, b in ((ours, theirs), (theirs, ours), (theirs, ours)))
             )
-        more, less = self._odds
+        more, less = self.odds
         # Of the sets with the first value and without the second, this share has the third as well.
         shared = Fraction(self.size - 1, self.values - 2)
         rows = []
@@ -388,15 +298,9 @@ class SubsetSelection:
     def aggregator(self, scope: Scope) -> "SubsetCounts":
         return SubsetCounts(scope, self)
 
-    @property
-    def _odds(self) -> tuple[int, int]:
-        """The odds of a set with the value against one without it, as two integers: the exact e^eps."""
-        missed = self.miss.threshold
-        return (_WORD - missed) * (self.values - self.size), missed * self.size
-
     def _one_of_two(self) -> tuple[Fraction, Fraction]:
         """The probabilities that the set contains the value but not another one, and the other way round."""
-        missed, others = Fraction(self.miss.threshold, _WORD), self.values - 1
+        missed, others = Fraction(self.miss.threshold, WHOLE), self.values - 1
         return (1 - missed) * Fraction(self.values - self.size, others), missed * Fraction(self.size, others)
 
     def _log_sets(self) -> tuple[float, float]:
@@ -406,7 +310,7 @@ class SubsetSelection:
 
     def _shares(self) -> tuple[float, float, float]:
         """The probabilities that a set contains its sender's value, and another; and one over their difference."""
-        there = 1 - Fraction(self.miss.threshold, _WORD)
+        there = 1 - Fraction(self.miss.threshold, WHOLE)
         elsewhere = (self.size - there) / (self.values - 1)
         return float(there), float(elsewhere), float(1 / (there - elsewhere))
 
@@ -430,45 +334,18 @@ class SubsetCounts(PositionCounts):
         return self._from_shares(n, beta, there, elsewhere, spread=rule)
 
 
-def best_size(values: int, eps: float) -> int:
-    """The size with the smallest variance: k/(e^eps + 1), rounded up or down."""
-    ideal = values / (math.exp(min(eps, 700.0)) + 1)
-    sizes = {min(values - 1, max(1, rounded)) for rounded in (math.floor(ideal), math.ceil(ideal))}
-    return min(sorted(sizes), key=lambda size: _variance(values, size, eps))
+class Present(randomizers.Present):
+    """Presence, with its sums and its theory."""
 
+    __slots__ = ()
 
-def _variance(values: int, size: int, eps: float) -> float:
-    """The variance of one report's contribution to the estimate of a value that its sender does not hold."""
-    there = size / (size + (values - size) * math.exp(-eps))
-    elsewhere = (size - there) / (values - 1)
-    # The gap is there - elsewhere, written so that it does not cancel.
-    gap = there * (values - size) * -math.expm1(-eps) / (values - 1)
-    return elsewhere * (1 - elsewhere) / gap**2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
-    """A report is one bit, which is always 0. There is one value, so nothing about it can be learned: eps is 0."""
-
-    values = 1
-    report_bits = 1
     certainty: ClassVar[Certainty] = "exact"
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """0, without any entropy."""
-        return checks.private_integer("value", value, below=1)
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> NDArray[np.uint64]:
         return np.zeros(values.shape, dtype=np.uint64)
 
-    def possible(self, report: int) -> bool:
-        return report == 0
-
     def privacy_factor(self) -> Factor:
         return Factor([1.0], [1.0])
-
-    def largest_loss(self) -> float:
-        return 0.0
 
     def repeat_factor(self) -> Factor:
         return Factor([1.0], [1.0])
@@ -582,27 +459,24 @@ class ReportSettings:
         return self.base.width
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh(LocalWrapper):
-    """A client sends a new report of a local mechanism in every round, with fresh noise.
+class Fresh(randomizers.Fresh, LocalWrapper):
+    """Fresh reports, with their sums, their estimates and their theory."""
 
-    Reports are independent, so nobody can link them. But every report spends privacy, so only a few reports are
-    private. `Memoized` is the opposite extreme.
-    """
-
+    __slots__ = ()
     base: Local
 
     persists = "nothing"
     pools = True
-    independent = True
 
     def __post_init__(self) -> None:
         checks.settle(self, base=local_base(self.base))
 
-    @property
-    def loss_of_one_report(self) -> float | None:
-        """The loss of one report of the base, if the base can say."""
-        return self.base.largest_loss() if isinstance(self.base, BoundedLocal) else None
+    def client_part(self) -> Randomizer:
+        with suppress(MechanismError):  # A base from outside this library has no description.
+            description = self.to_json()
+            if FORMS.knows(description):
+                return from_json(description)
+        return self
 
     def log_likelihood(self, reports: Reports, value: int, rounds: Sequence[int]) -> FloatArray:
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
@@ -639,25 +513,6 @@ class Fresh(LocalWrapper):
             Experiment([(apart, observed.reports - j)], certainty=self.base.certainty)
             for j in observed.detection_by_sides()
         ]
-
-    def new_state(self, value: int, source: Entropy) -> int:
-        return checks.private_integer("value", value, below=self.base.values)
-
-    def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        return self.base.draw(state, source), state
-
-    def change_value(self, state: int, value: int, source: Entropy) -> int:
-        return self.new_state(value, source)
-
-    def _value_bits(self) -> int:
-        return (self.base.values - 1).bit_length()
-
-    def pack_state(self, state: int) -> bytes:
-        """The value, in as few bytes as the values of the base need."""
-        return pack_integers([state], [self._value_bits()])
-
-    def unpack_state(self, payload: bytes) -> int:
-        return unpack_integers(payload, [self._value_bits()])[0]
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         return self.base.simulate(per_round(values, len(rounds)), rng)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from untrackable import checks
 from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
-from untrackable.mechanisms.randomness import Entropy
+from untrackable.randomizers.interface import LocalRandomizer
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import LARGEST_CROWD, CrowdClasses, CrowdParts, crowd_lower, crowd_upper
 from untrackable.theory.experiment import BracketedExperiment, Certainty, Experiment
@@ -42,25 +42,11 @@ class Truthfulness(NamedTuple):
 
 
 @runtime_checkable
-class Local(Protocol):
+class Local(LocalRandomizer, Protocol):
     """A stateless mechanism for one report. `Fresh`, `Memoized`, `Stored` and `Dealt` send its reports."""
-
-    @property
-    def values(self) -> int:
-        """The number of possible values, which are 0 … values-1."""
-
-    @property
-    def report_bits(self) -> int:
-        """Width of a report."""
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """A random report of a value."""
 
     def simulate(self, values: NDArray[np.uint64], rng: np.random.Generator) -> Reports:
         """One independent report for every entry. Reports wider than 64 bits are bytes along a last axis."""
-
-    def possible(self, report: int) -> bool:
-        """Whether the mechanism can make this report."""
 
     @property
     def certainty(self) -> Certainty:
@@ -107,11 +93,12 @@ class WeightedLocal(Protocol):
 
 
 @runtime_checkable
-class BoundedLocal(Protocol):
-    """A local mechanism that knows the most that one report reveals, with the standard library alone."""
+class DifferentlyRepeatedLocal(Protocol):
+    """A local mechanism for which the value decides how well a report that is sent twice is recognised."""
 
-    def largest_loss(self) -> float:
-        """The largest log ratio of probabilities of one report, over all pairs of values (exact, rounded up)."""
+    @property
+    def repeat_certainty(self) -> Certainty:
+        """Upper if `repeat_factor` dominates all values, and none need attain it."""
 
 
 def repeat_certainty(base: Local) -> Certainty:

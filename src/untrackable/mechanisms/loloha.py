@@ -35,10 +35,12 @@ from untrackable.estimation.intervals import (
     WeightCounts,
     independent_bits_spread,
 )
-from untrackable.mechanisms.interface import After, ObservedRounds, pack_integers, unpack_integers
+from untrackable.mechanisms.interface import After, ObservedRounds
 from untrackable.mechanisms.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
 from untrackable.mechanisms.local_interface import first_equal
-from untrackable.mechanisms.randomness import STEP, Chance, Entropy, below, mixed_words
+from untrackable.mechanisms.randomness import mixed_words
+from untrackable.randomizers.interface import pack_integers, unpack_integers
+from untrackable.randomizers.randomness import STEP, Chance, Entropy, below
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor

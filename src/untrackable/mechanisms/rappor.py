@@ -23,7 +23,7 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread
 from untrackable.mechanisms.interface import ObservedRounds, Pair, worst
 from untrackable.mechanisms.kept_bits import Moved, Permanent, PositionCounts, ordered, unpacked
-from untrackable.mechanisms.randomness import Chance, Entropy, below, chance_toward
+from untrackable.randomizers.randomness import Chance, Entropy, below, chance_toward
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Mixture
 from untrackable.theory.factor import Factor, persistent_factor

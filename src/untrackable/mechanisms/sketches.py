@@ -25,7 +25,8 @@ from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, Spreads
 from untrackable.kernels.counting import walsh_hadamard
 from untrackable.mechanisms.kept_bits import PositionCounts, unpacked
-from untrackable.mechanisms.randomness import (
+from untrackable.mechanisms.randomness import mixed_words
+from untrackable.randomizers.randomness import (
     STEP,
     WORD,
     Chance,
@@ -35,7 +36,6 @@ from untrackable.mechanisms.randomness import (
     flip_eps,
     flip_eps_upper,
     mixed,
-    mixed_words,
 )
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Certainty

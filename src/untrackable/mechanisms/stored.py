@@ -28,17 +28,11 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator, Reports
 from untrackable.mechanisms.budget import Accounting, best_base, checked_base
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.interface import (
-    After,
-    ObservedRounds,
-    Pair,
-    Values,
-    pack_integers,
-    unpack_reports,
-)
+from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
 from untrackable.mechanisms.local_interface import Local, first_equal, per_round, repeat_certainty
-from untrackable.mechanisms.randomness import Entropy, below
+from untrackable.randomizers.interface import pack_integers, unpack_reports
+from untrackable.randomizers.randomness import Entropy, below
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
 from untrackable.theory.symbols import (

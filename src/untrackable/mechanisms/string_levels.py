@@ -5,20 +5,14 @@ Each part is a level, with sums of the base mechanism of its own: heavy hitters 
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from untrackable import checks
+from untrackable import checks, randomizers
 from untrackable.errors import SumsError
-from untrackable.estimation.aggregators import (
-    LARGEST_DENSE_BITS,
-    InnerProductAggregator,
-    Reports,
-    Scope,
-)
+from untrackable.estimation.aggregators import InnerProductAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import UnknownSpread
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -31,38 +25,13 @@ _NO_SUMS = UnknownSpread(
     "sums over strings are not estimated: strings that begin alike share prefixes, so people who hold one of them "
     "would be counted for others, too. Each string by itself has its share and its interval"
 )
-MOST_LEVELS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Levelled(ViewReports):
-    """A value has several parts. Each report draws one of the `levels` parts at random and is about that part.
+class Levelled(ViewReports, randomizers.Levelled):
+    """Reports about levels, with their sums, their estimates and their theory."""
 
-    A value is an integer of levels·bits bits, with the part of level 0 lowest. The parts are views of it that have
-    no bit in common, all of one size and equally likely, so each level has sums of its own.
-    """
-
+    __slots__ = ()
     base: NoisyInnerProduct
-    levels: int
-    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
-    weights: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    layout: LevelLayout = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.base, NoisyInnerProduct):
-            raise TypeError(f"base must be a NoisyInnerProduct, not {type(self.base).__name__}")
-        checks.integer("bits of the base", self.base.bits, low=1, high=LARGEST_DENSE_BITS)
-        levels = checks.integer("levels", self.levels, low=1, high=MOST_LEVELS)
-        checks.settle(self, levels=levels, bases=(self.base,) * levels, weights=(1,) * levels)
-        checks.settle(self, ends=tuple(range(1, levels + 1)), layout=LevelLayout(self.base.report_bits, levels))
-
-    @property
-    def values(self) -> int:
-        return 1 << (self.levels * self.base.bits)
-
-    def part(self, value: int, level: int) -> int:
-        return value >> self.base.bits * level & (self.base.values - 1)
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
         """Values have their parts along a last axis, and become records `parts`."""

@@ -7,11 +7,9 @@ views are known by such reports.
 
 import itertools
 import math
-from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -19,16 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from untrackable import checks
+from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray, Words
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_reports, wide_rows
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread
 from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
 from untrackable.mechanisms import inner_product
-from untrackable.mechanisms.inner_product import LARGEST_BITS, LARGEST_WIDTH, NoisyInnerProduct
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import Truthfulness, integer_population
-from untrackable.mechanisms.randomness import Entropy, below
 from untrackable.mechanisms.view_tables import (
     EntryLaw,
     TableLaw,
@@ -38,6 +35,8 @@ from untrackable.mechanisms.view_tables import (
     table_law,
     worst_accuracy,
 )
+from untrackable.randomizers.inner_product import LARGEST_BITS
+from untrackable.randomizers.views import LARGEST_VIEW, checked_views
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import CrowdClasses
 from untrackable.theory.experiment import Certainty
@@ -46,14 +45,8 @@ from untrackable.theory.factor import Factor
 if TYPE_CHECKING:
     from untrackable.mechanisms.divided import Divided
 
-MOST_VIEWS = 4096
-LARGEST_VIEW = 24
-"""The largest number of bits that a view shows."""
-MOST_ENTRIES = 1 << 25
-"""The largest number of sums of all views together, 256 MiB."""
 LARGEST_PLAIN_BITS = 63
 """Values of up to this many bits are one integer in simulation; wider ones are words along a last axis."""
-_LARGEST_WEIGHT = 1 << 32
 _WORD = 64
 _LEVEL_BYTES = 3
 """The number of bytes that a level can reach into."""
@@ -133,39 +126,19 @@ class LevelLayout:
         return levels, rest
 
 
-class ViewReports(ABC):
-    """The common part of mechanisms whose report is about one view of the value, drawn for every report.
-
-    A report is the number of the view, above the report of that view's base. The view says nothing about the
-    person, because it is drawn for every report. If a client kept its view, or balanced views over a deck, an
-    observer could use that to follow it.
-    """
+class ViewReports(randomizers.ViewReports):
+    """The theory that mechanisms have in common whose report is about one view of the value."""
 
     __slots__ = ()
 
     certainty: ClassVar[Certainty] = "exact"
     """Some two values differ in every view, and every base has the same factor for all its values."""
     bases: tuple[NoisyInnerProduct, ...]
-    """The noisy inner product of each view."""
-    weights: tuple[int, ...]
-    """The whole numbers that the probabilities of the views are proportional to."""
-    ends: tuple[int, ...]
-    """The sums of the first 1, 2, … weights."""
-    layout: LevelLayout
-    """The layout of a report: the view is above the longest report of a base."""
 
     @property
-    @abstractmethod
-    def values(self) -> int:
-        """The number of possible values."""
-
-    @abstractmethod
-    def part(self, value: int, view: int) -> int:
-        """The part of a value that a view shows."""
-
-    @property
-    def report_bits(self) -> int:
-        return self.layout.report_bits
+    def layout(self) -> LevelLayout:
+        """The layout of a report: the view is above the longest report of a base."""
+        return LevelLayout(self.base_bits, len(self.bases))
 
     @property
     def words(self) -> int:
@@ -175,16 +148,6 @@ class ViewReports(ABC):
         """The probability of each view (exact)."""
         total = sum(self.weights)
         return tuple(Fraction(weight, total) for weight in self.weights)
-
-    def draw(self, value: int, entropy: Entropy) -> int:
-        """A report. The view takes entropy first, 8 bytes or more, and then its base."""
-        value = checks.private_integer("value", value, below=self.values)
-        view = bisect_right(self.ends, below(self.ends[-1], entropy))
-        return view << self.layout.base_bits | self.bases[view].draw(self.part(value, view), entropy)
-
-    def possible(self, report: int) -> bool:
-        view, rest = divmod(report, 1 << self.layout.base_bits)
-        return 0 <= view < len(self.bases) and self.bases[view].possible(rest)
 
     def _grouped(self) -> Iterator[tuple[NoisyInnerProduct, Fraction, int]]:
         """Each base with the probability of its view, and how many views have both."""
@@ -214,10 +177,6 @@ class ViewReports(ABC):
             np.concatenate([share * factor.q for factor, share in mixed]),
             np.concatenate([factor.loss for factor, _ in mixed]),
         ).merged()
-
-    def largest_loss(self) -> float:
-        """The largest of all views."""
-        return max(base.largest_loss() for base in self.bases)
 
     def repeat_factor(self) -> Factor:
         p: list[float] = []
@@ -250,49 +209,20 @@ class ViewReports(ABC):
         return Truthfulness("question", own, noise)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Views(ViewReports):
-    """Each report draws one of several views of the value, and is a noisy inner product of the bits that it shows.
-
-    A value has `bits` bits, and a view is a list of positions of bits, 0 for the lowest. `weights` are the whole
-    numbers that the probabilities of views are proportional to, by default all the same. A report is the answer to
-    a question about the bits of the view, of `width` bits or as many as the view has, with privacy `eps`; above it
-    is the number of the view.
+class Views(ViewReports, randomizers.Views):
+    """Reports about views, with their sums, their estimates and their theory.
 
     The table of every view can be estimated, and tables that are part of it. Reports about other views that show
     the same bits count too. Nothing else can be estimated, so nothing else is paid for.
     """
 
-    bits: int
-    views: tuple[View, ...]
-    eps: float
-    width: int = 1
-    weights: tuple[int, ...] = ()
-    bases: tuple[NoisyInnerProduct, ...] = field(init=False, repr=False, compare=False)
-    ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    layout: LevelLayout = field(init=False, repr=False, compare=False)
+    __slots__ = ()
 
+    base_type = NoisyInnerProduct
     published = (
         "Horvitz, Thompson: A generalization of sampling without replacement from a finite universe (1952); "
         "Cormode, Kulkarni, Srivastava: Marginal release under local differential privacy (2018)"
     )
-
-    def __post_init__(self) -> None:
-        bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
-        views = _checked_views(self.views, bits)
-        weights = tuple(self.weights) or (1,) * len(views)
-        if len(weights) != len(views):
-            raise ValueError(f"weights must be one number for each of {len(views)} views, got {len(weights)}")
-        weights = tuple(checks.integer("a weight", weight, low=1, high=_LARGEST_WEIGHT) for weight in weights)
-        width = checks.integer("width", self.width, low=1, high=min(LARGEST_WIDTH, max(map(len, views))))
-        eps = checks.epsilon("eps", self.eps)
-        made = {
-            size: NoisyInnerProduct(bits=size, eps=eps, width=min(width, size)) for size in set(map(len, views))
-        }
-        bases = tuple(made[len(view)] for view in views)
-        checks.settle(self, bits=bits, views=views, eps=eps, width=width, weights=weights, bases=bases)
-        layout = LevelLayout(max(base.report_bits for base in bases), len(bases))
-        checks.settle(self, ends=tuple(itertools.accumulate(weights)), layout=layout)
 
     @classmethod
     def prefixes(cls, *, bits: int, eps: float, width: int = 1, weights: Sequence[int] = ()) -> Self:
@@ -311,16 +241,9 @@ class Views(ViewReports):
         return cls(bits=bits, views=tuple((position,) for position in range(bits)), eps=eps)
 
     @property
-    def values(self) -> int:
-        return 1 << self.bits
-
-    @property
     def whole(self) -> int | None:
         """The number of the view that shows the whole value; None if there is none."""
         return next((i for i, view in enumerate(self.views) if len(view) == self.bits), None)
-
-    def part(self, value: int, view: int) -> int:
-        return sum((value >> position & 1) << i for i, position in enumerate(self.views[view]))
 
     def population(self, values: ArrayLike, rounds: int, *, may_change: bool) -> NDArray[Any]:
         """Values that are wider than a word have their words along a last axis, the lowest first.
@@ -378,7 +301,7 @@ class Views(ViewReports):
     def shown_bits(self, view: int | View) -> View:
         """The bits of a view that is given by its number, or given themselves, after checks."""
         if isinstance(view, tuple):
-            return _checked_views((view,), self.bits)[0]
+            return checked_views((view,), self.bits)[0]
         return self.views[checks.integer("view", view, low=0, high=len(self.views) - 1)]
 
     def entry_laws(self, tables: tuple[View, ...]) -> tuple[EntryLaw, ...]:
@@ -430,23 +353,6 @@ def _clear_laws(
 def _entry_laws(mechanism: Views) -> frozenset[EntryLaw]:
     """The laws of the entries of all tables. Tables of the same law are counted once."""
     return frozenset(mechanism.entry_laws(mechanism.views))
-
-
-def _checked_views(given: Iterable[Iterable[int]], bits: int) -> tuple[View, ...]:
-    views = tuple(
-        tuple(checks.integer("a position in a view", position, low=0, high=bits - 1) for position in view)
-        for view in given
-    )
-    if not 1 <= len(views) <= MOST_VIEWS:
-        raise ValueError(f"there must be between 1 and {MOST_VIEWS} views, got {len(views)}")
-    for view in views:
-        if not 1 <= len(view) <= LARGEST_VIEW or any(low >= high for low, high in itertools.pairwise(view)):
-            raise ValueError(f"a view must be between 1 and {LARGEST_VIEW} different positions in ascending order")
-    if len(set(views)) < len(views):
-        raise ValueError("views must be different; weights say how often each is drawn")
-    if sum(1 << len(view) for view in views) > MOST_ENTRIES:
-        raise ValueError(f"the tables of all views must have at most {MOST_ENTRIES:,} entries together")
-    return views
 
 
 def _runs(view: View) -> Iterable[tuple[int, int, int]]:

@@ -14,7 +14,7 @@ from untrackable.errors import GatewayKeyUnknown, SealingError
 from untrackable.extras import extra
 from untrackable.oblivious.key_config import AES_128_GCM, PUBLIC_KEY_BYTES, SUPPORTED, X25519, KeyConfig, Suite
 
-with extra("oblivious"):
+with extra("crowd"):
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
     from pyhpke import AEADId, CipherSuite, ContextInterface, KDFId, KEMId, KEMKeyInterface, KEMKeyPair, PyHPKEError
     from pyhpke.aead import AEAD, AEADParams

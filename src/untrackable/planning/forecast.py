@@ -28,11 +28,10 @@ from untrackable.encodings.encoding import AskedTables, Encoding, View
 from untrackable.encodings.record import Path
 from untrackable.errors import NotEstimable
 from untrackable.estimation.intervals import MOST_RADIUS, Spread
-from untrackable.mechanisms.divided import LARGEST_PART, MOST_BITS, MOST_PARTS, Divided
-from untrackable.mechanisms.inner_product import LARGEST_WIDTH, NoisyInnerProduct, smallest_eps
+from untrackable.mechanisms.divided import Divided
+from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local import (
-    MOST_VALUES,
     CountChances,
     Fresh,
     OneBitMean,
@@ -44,8 +43,12 @@ from untrackable.mechanisms.local import (
 from untrackable.mechanisms.local_interface import Local
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.view_tables import tuned_weights
-from untrackable.mechanisms.views import LARGEST_VIEW, Views
+from untrackable.mechanisms.views import Views
 from untrackable.planning.goals import Goals
+from untrackable.randomizers.divided import LARGEST_PART, MOST_BITS, MOST_PARTS
+from untrackable.randomizers.inner_product import LARGEST_WIDTH, smallest_eps
+from untrackable.randomizers.local import MOST_VALUES
+from untrackable.randomizers.views import LARGEST_VIEW
 from untrackable.settings.demands import Unsuitable, cell_spreads, wanted_spread, wanted_statistics
 from untrackable.theory.accuracy import Accuracy, count_interval
 from untrackable.theory.crowd import LARGEST_CROWD, fewest_likely_reports

@@ -12,8 +12,8 @@ from untrackable.checks import Chance
 from untrackable.encodings.encoding import LARGEST_BITS, SHORTEST_SALT, AskedTables, Encoding
 from untrackable.encodings.record import Path
 from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
-from untrackable.mechanisms.inner_product import LARGEST_WIDTH
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS, GoalError, GoalKindError, Unknown
+from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.settings.demands import Want
 from untrackable.theory.turns import Turns
 

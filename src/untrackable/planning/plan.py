@@ -46,7 +46,8 @@ from untrackable.planning.forecast import (
 from untrackable.planning.goal_fields import LARGEST_EPS, LARGEST_PEOPLE, Unknown
 from untrackable.planning.goals import USABLE_ERROR, Goals, counted, rounded_up, shown_up
 from untrackable.progress import Progress, no_progress
-from untrackable.protocol.campaign import CampaignDraft, CrowdGuarantee, Guarantee
+from untrackable.protocol.campaign import CrowdGuarantee, Guarantee
+from untrackable.protocol.campaign_draft import CampaignDraft
 from untrackable.settings.catalogue import EVERY_ROUND
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.crowd import LARGEST_CROWD

@@ -1,15 +1,17 @@
 """A campaign: one question asked of everyone, as a public document that never changes.
 
 Its id is the SHA-256 of its bytes, so clients with the same id ask the same question and protect the answer in the
-same way. The bytes are canonical: a document that this library would write differently is refused. Beside it are
-the directory of published campaigns, and the draft that a plan writes: a campaign without question and times.
+same way. The bytes are canonical: a document that this library would write differently is refused. Beside it is
+the directory of published campaigns.
+
+The standard library is enough to read a campaign with turns, to check it and to answer it. What a client does not
+need of its mechanism is loaded where it is asked for.
 
 A campaign that relies on a crowd declares its guarantee in the crowd, and lists the keys of the collector's
 gateway. So the id pins the keys too: everybody has the same ones, and none is fetched, which could mark a person.
 It may also name a relay that holds the reports of each round until they are released together.
 """
 
-import dataclasses
 import hashlib
 import itertools
 import math
@@ -18,20 +20,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from untrackable import checks, strict_json
 from untrackable.encodings.encoding import Encoding, check_shown
 from untrackable.encodings.encoding import from_json as encoding_from_json
-from untrackable.encodings.record import Path
 from untrackable.errors import CampaignError, EncodingError, MechanismError, SealingError
-from untrackable.mechanisms.interface import Mechanism
-from untrackable.mechanisms.interface import from_json as mechanism_from_json
-from untrackable.oblivious.key_config import KeyConfig
+from untrackable.extras import extra
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.randomizers.interface import FORMS, Randomizer
+from untrackable.randomizers.interface import from_json as randomizer_from_json
 from untrackable.strict_json import plain
 from untrackable.theory.turns import Turns
-from untrackable.web_address import WebAddress
+
+if TYPE_CHECKING:
+    from untrackable.mechanisms.interface import Mechanism
+    from untrackable.protocol.campaign_draft import CampaignDraft
 
 _VERSION = 1
 """The version of campaigns and of directories."""
@@ -84,7 +88,7 @@ class CrowdGuarantee:
     @staticmethod
     def from_json(given: object) -> "CrowdGuarantee":
         """The guarantee of this JSON."""
-        return CrowdGuarantee(**_fields("the crowd", given, CrowdGuarantee.__slots__))
+        return CrowdGuarantee(**fields_of("the crowd", given, CrowdGuarantee.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class GatewayKey:
     @staticmethod
     def from_json(given: object) -> "GatewayKey":
         """The key of this JSON."""
-        fields = _fields("the gateway key", given, GatewayKey.__slots__)
+        fields = fields_of("the gateway key", given, GatewayKey.__slots__)
         if not isinstance(fields["config"], str) or not _HEX.fullmatch(fields["config"]):
             raise CampaignError("the config of a gateway key must be lower-case hexadecimal digits")
         return GatewayKey(bytes.fromhex(fields["config"]), fields["first_round"])
@@ -133,6 +137,8 @@ class HoldingRelay:
     delay: int
 
     def __post_init__(self) -> None:
+        from untrackable.web_address import WebAddress
+
         if not isinstance(self.address, str):
             raise TypeError(f"the relay's address must be a text, not {type(self.address).__name__}")
         WebAddress.parse("the relay's address", self.address)
@@ -145,7 +151,7 @@ class HoldingRelay:
     @staticmethod
     def from_json(given: object) -> "HoldingRelay":
         """The relay of this JSON."""
-        return HoldingRelay(**_fields("the relay", given, HoldingRelay.__slots__))
+        return HoldingRelay(**fields_of("the relay", given, HoldingRelay.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ class Gateway:
     @staticmethod
     def from_json(given: object) -> "Gateway":
         """The gateway of this JSON. It has `relay` just if the relay holds reports."""
-        fields = _fields("the gateway", given, ["keys"], "relay")
+        fields = fields_of("the gateway", given, ["keys"], "relay")
         if not isinstance(fields["keys"], list):
             raise CampaignError("the keys of a gateway must be a list")
         relay = HoldingRelay.from_json(fields["relay"]) if "relay" in fields else None
@@ -232,7 +238,7 @@ class Guarantee:
     @staticmethod
     def from_json(given: object, *, turns: bool) -> "Guarantee":
         """The guarantee of this JSON. It has `crowd` just if the campaign relies on one."""
-        fields = _fields("the guarantee", given, _guarantee_fields(turns), "crowd")
+        fields = fields_of("the guarantee", given, _guarantee_fields(turns), "crowd")
         crowd = {"crowd": CrowdGuarantee.from_json(fields["crowd"])} if "crowd" in fields else {}
         return Guarantee(**{**fields, **crowd})
 
@@ -245,6 +251,8 @@ def _guarantee_fields(turns: bool) -> list[str]:
 class Campaign:
     """A campaign: its question, encoding, mechanism, rounds and declared guarantee.
 
+    `randomizer` is the client's part of the mechanism. It may be given as the whole mechanism, too.
+
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
     With `turns`, each person answers once, in a round that their device draws in secret. Without, everybody answers
     every round, and `rounds` may be None if there is no last one. A campaign that relies on a crowd has the public
@@ -253,7 +261,7 @@ class Campaign:
 
     question: str
     encoding: Encoding
-    mechanism: Mechanism
+    randomizer: Randomizer
     first_round: int
     round_seconds: int
     rounds: int | None
@@ -267,31 +275,37 @@ class Campaign:
         if not 1 <= len(self.question) <= LONGEST_QUESTION:
             raise ValueError(f"question must have 1 to {LONGEST_QUESTION} characters")
         check_shown("question", self.question)
-        for name, kind in (("encoding", Encoding), ("mechanism", Mechanism), ("guarantee", Guarantee)):
+        for name, kind in (("encoding", Encoding), ("randomizer", Randomizer), ("guarantee", Guarantee)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be of type {kind.__name__}, not {type(getattr(self, name)).__name__}")
         checks.settle(
             self,
+            randomizer=self.randomizer.client_part(),
             first_round=checks.integer("first_round", self.first_round, low=0, high=_LAST_SECOND),
             round_seconds=checks.integer("round_seconds", self.round_seconds, low=1, high=LONGEST_ROUND),
         )
         if self.rounds is not None:
             checks.settle(self, rounds=checks.rounds(self.rounds))
-        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
-        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
+        check_turns(self.turns, self.randomizer, self.rounds, self.guarantee)
+        check_crowd(self.guarantee.crowd, self.randomizer, self.rounds)
         check_gateway(self.gateway, self.guarantee.crowd)
         if self.looks > 1 and (self.turns is None or self.round_seconds % self.looks):
             raise ValueError("a path needs turns, and a round whose seconds can be divided by its looks")
 
     @property
+    def mechanism(self) -> "Mechanism":
+        """The whole mechanism, with its sums, estimates and theory. It takes more than a client needs."""
+        return _whole(self.randomizer)
+
+    @property
     def looks(self) -> int:
         """The number of equal parts of a round of which a report tells the answers; 1 for plain questions."""
-        return self.encoding.looks if isinstance(self.encoding, Path) else 1
+        return 1 if self.encoding.path is None else self.encoding.path.looks
 
     @property
     def answers(self) -> Encoding:
         """The encoding of what a person answers: of a path, that of one look."""
-        return self.encoding.of if isinstance(self.encoding, Path) else self.encoding
+        return self.encoding if self.encoding.path is None else self.encoding.path.of
 
     @property
     def look_seconds(self) -> float:
@@ -326,7 +340,7 @@ class Campaign:
     @property
     def last_round(self) -> int | None:
         """The last round that anybody can answer, by the campaign and its mechanism; None if there is none."""
-        return min((end for end in (self.rounds, self.mechanism.last_round) if end is not None), default=None)
+        return min((end for end in (self.rounds, self.randomizer.last_round) if end is not None), default=None)
 
     @property
     def id(self) -> str:
@@ -353,7 +367,7 @@ class Campaign:
     def to_json(self) -> dict[str, Any]:
         """The document as a JSON object."""
         return {
-            **_common_json(self),
+            **common_json(self, self.randomizer),
             **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),
             "first_round": self.first_round,
             "question": self.question,
@@ -368,17 +382,16 @@ class Campaign:
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
-        optional = ("turns", "gateway")
-        names = [name for name in Campaign.__slots__ if name not in optional]
-        document = read_document("campaign", data, names, optional)
+        document = read_document("campaign", data, _FIELDS, ("turns", "gateway"))
         try:
             campaign = Campaign(
-                encoding=encoding_from_json(document["encoding"]),
-                **_common_fields(document),
                 question=document["question"],
+                encoding=encoding_from_json(document["encoding"]),
+                randomizer=_randomizer(document["mechanism"]),
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
                 gateway=Gateway.from_json(document["gateway"]) if "gateway" in document else None,
+                **common_fields(document),
             )
         except RecursionError:
             raise CampaignError("the campaign is not valid: its parts are nested too deeply") from None
@@ -389,69 +402,24 @@ class Campaign:
         return campaign
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignDraft:
-    """All of a campaign but its question and its times, and the keys of the gateway if it relies on a crowd.
+_FIELDS = ("encoding", "first_round", "guarantee", "mechanism", "question", "round_seconds", "rounds")
+"""The fields that every document has, beside the version."""
 
-    `encoding` is None where no more is known than how wide values are. With `rounds` None there is no last round.
-    Of a path, a round has all its looks.
-    """
 
-    encoding: Encoding | None
-    mechanism: Mechanism
-    rounds: int | None
-    guarantee: Guarantee
-    turns: Turns | None = None
+def _randomizer(description: Any) -> Randomizer:
+    """The client's part of the mechanism of this description; the whole one if a client does not know it."""
+    if FORMS.knows(description):
+        return randomizer_from_json(description)
+    with extra("all"):
+        from untrackable.mechanisms.interface import from_json
+    return from_json(description)
 
-    def __post_init__(self) -> None:
-        for name, kind in (("encoding", Encoding | None), ("mechanism", Mechanism), ("guarantee", Guarantee)):
-            if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} must not be of type {type(getattr(self, name)).__name__}")
-        if self.rounds is not None:
-            checks.settle(self, rounds=checks.rounds(self.rounds))
-        check_turns(self.turns, self.mechanism, self.rounds, self.guarantee)
-        check_crowd(self.guarantee.crowd, self.mechanism, self.rounds)
 
-    def to_json(self) -> dict[str, Any]:
-        """The draft as JSON, from which `from_json` makes an equal one."""
-        return _common_json(self)
-
-    @staticmethod
-    def from_json(document: object) -> "CampaignDraft":
-        """The draft that wrote this; a missing, unknown or wrong field is a `CampaignError`."""
-        names = (name for name in CampaignDraft.__slots__ if name != "turns")
-        fields = _fields("a campaign draft must be a JSON object: it", document, names, "turns")
-        encoding = fields["encoding"]
-        try:
-            return CampaignDraft(
-                encoding=None if encoding is None else encoding_from_json(encoding), **_common_fields(fields)
-            )
-        except (TypeError, ValueError, OverflowError, EncodingError, MechanismError) as error:
-            raise CampaignError(f"the campaign draft is not valid: {error}") from error
-
-    def with_encoding(self, encoding: Encoding) -> "CampaignDraft":
-        """This draft for other answers, with the same number of looks."""
-        path = self.encoding
-        looked = Path(of=encoding, looks=path.looks) if isinstance(path, Path) else encoding
-        return dataclasses.replace(self, encoding=looked)
-
-    def campaign(
-        self, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
-    ) -> Campaign:
-        """The whole campaign. If it asks for paths, `round_seconds` are those of a look."""
-        if self.encoding is None:
-            raise ValueError("the draft has no encoding: it only says how wide answers are")
-        return Campaign(
-            question=question,
-            encoding=self.encoding,
-            mechanism=self.mechanism,
-            first_round=first_round,
-            round_seconds=round_seconds * (self.encoding.looks if isinstance(self.encoding, Path) else 1),
-            rounds=self.rounds,
-            guarantee=self.guarantee,
-            turns=self.turns,
-            gateway=gateway,
-        )
+@lru_cache(maxsize=64)
+def _whole(randomizer: Randomizer) -> "Mechanism":
+    with extra("all"):
+        from untrackable.mechanisms.interface import whole
+    return whole(randomizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,28 +460,27 @@ class Directory:
         return directory
 
 
-def _common_json(campaign: Campaign | CampaignDraft) -> dict[str, Any]:
+def common_json(asked: "Campaign | CampaignDraft", randomizer: Randomizer) -> dict[str, Any]:
     """The fields that a campaign and its draft have in common, as JSON."""
     return {
-        "encoding": None if campaign.encoding is None else campaign.encoding.to_json(),
-        "mechanism": campaign.mechanism.to_json(),
-        "rounds": campaign.rounds,
-        "guarantee": campaign.guarantee.to_json(turns=campaign.turns is not None),
-        **({} if campaign.turns is None else {"turns": turns_to_json(campaign.turns)}),
+        "encoding": None if asked.encoding is None else asked.encoding.to_json(),
+        "mechanism": randomizer.to_json(),
+        "rounds": asked.rounds,
+        "guarantee": asked.guarantee.to_json(turns=asked.turns is not None),
+        **({} if asked.turns is None else {"turns": turns_to_json(asked.turns)}),
     }
 
 
-def _common_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """These fields from JSON, but for the encoding."""
+def common_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """These fields from JSON, but for the encoding and the mechanism."""
     return {
-        "mechanism": mechanism_from_json(fields["mechanism"]),
         "rounds": fields["rounds"],
         "guarantee": Guarantee.from_json(fields["guarantee"], turns="turns" in fields),
         "turns": turns_from_json(fields["turns"], fields["rounds"]) if "turns" in fields else None,
     }
 
 
-def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, guarantee: Guarantee) -> None:
+def check_turns(turns: Turns | None, randomizer: Randomizer, rounds: int | None, guarantee: Guarantee) -> None:
     """Refuse turns of other rounds, with a mechanism that keeps anything, or with more guarantees than eps."""
     if not isinstance(turns, Turns | None):
         raise TypeError(f"turns must be of type Turns, not {type(turns).__name__}")
@@ -523,19 +490,19 @@ def check_turns(turns: Turns | None, mechanism: Mechanism, rounds: int | None, g
         raise ValueError(f"turns are of {turns.rounds} rounds, and the campaign has {rounds}")
     if turns.wipes > _MOST_WIPES:
         raise ValueError(f"wipes must be at most {_MOST_WIPES}, got {turns.wipes}")
-    if mechanism.loss_of_one_report is None:
+    if randomizer.loss_of_one_report is None:
         raise ValueError("with turns, the mechanism must be fresh, with a known largest loss of one report")
     if not guarantee.is_of_one_report:
         raise ValueError("with turns, the guarantee is eps, and perhaps a crowd: there is only one report")
 
 
-def check_crowd(crowd: CrowdGuarantee | None, mechanism: Mechanism, rounds: int | None) -> None:
+def check_crowd(crowd: CrowdGuarantee | None, randomizer: Randomizer, rounds: int | None) -> None:
     """Refuse a crowd guarantee for reports that can be linked."""
     if not isinstance(crowd, CrowdGuarantee | None):
         raise TypeError(f"crowd must be of type CrowdGuarantee, not {type(crowd).__name__}")
     if crowd is None:
         return
-    if mechanism.tracking_advantage_upper(rounds) > 0:
+    if randomizer.tracking_advantage_upper(rounds) > 0:
         raise ValueError("its reports can be linked, so a crowd does not hide them")
 
 
@@ -549,6 +516,8 @@ def check_gateway(gateway: Gateway | None, crowd: CrowdGuarantee | None) -> None
 
 def _checked_config(config: bytes) -> bytes:
     """The bytes of a key configuration, if it is one that clients know."""
+    from untrackable.oblivious.key_config import KeyConfig
+
     if not isinstance(config, bytes):
         raise TypeError(f"config must be bytes, not {type(config).__name__}")
     try:
@@ -560,7 +529,7 @@ def _checked_config(config: bytes) -> bytes:
     return config
 
 
-def _fields(what: str, given: object, names: Iterable[str], optional: str = "") -> dict[str, Any]:
+def fields_of(what: str, given: object, names: Iterable[str], optional: str = "") -> dict[str, Any]:
     """A JSON object with exactly these fields, and perhaps the optional one."""
     wanted = tuple(names)
     if not isinstance(given, dict) or set(given) - {optional} != set(wanted):
@@ -594,7 +563,7 @@ def turns_to_json(turns: Turns) -> dict[str, Any]:
 
 def turns_from_json(given: object, rounds: Any) -> Turns:
     """The turns of this JSON, in this number of rounds."""
-    fields = _fields("turns", given, ("share", "wipes"))
+    fields = fields_of("turns", given, ("share", "wipes"))
     if not isinstance(fields["share"], str) or len(fields["share"]) > _LONGEST_FRACTION:
         raise CampaignError(f"share must be a text of at most {_LONGEST_FRACTION} characters")
     return Turns(rounds=checks.rounds(rounds), share=checks.chance("share", fields["share"]), wipes=fields["wipes"])

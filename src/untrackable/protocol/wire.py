@@ -11,14 +11,17 @@ address that they are sent to names the campaign. docs/wire-format.md explains e
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from untrackable import checks
 from untrackable.errors import WireError
-from untrackable.estimation.aggregators import Reports
-from untrackable.mechanisms.interface import Mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from untrackable.estimation.aggregators import Reports
+    from untrackable.randomizers.interface import Randomizer
 
 VERSION = 1
 """The version byte of a report."""
@@ -36,9 +39,9 @@ _WORD = 8
 class WireReports:
     """Well-formed reports: their rounds, and their nonces and answers as bytes along the last axis."""
 
-    rounds: NDArray[np.uint32]
-    nonces: NDArray[np.uint8]
-    payloads: NDArray[np.uint8]
+    rounds: "NDArray[np.uint32]"
+    nonces: "NDArray[np.uint8]"
+    payloads: "NDArray[np.uint8]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,10 @@ class Wire:
             )
         return bytes([VERSION]) + round.to_bytes(4, "little") + nonce + report.to_bytes(self.size - _HEAD, "little")
 
-    def encode_many(self, *, round: int, nonces: NDArray[np.uint8], reports: Reports) -> bytes:
+    def encode_many(self, *, round: int, nonces: "NDArray[np.uint8]", reports: "Reports") -> bytes:
         """The bytes of many reports of one round, which simulation gives as words or as bytes along a last axis."""
+        import numpy as np
+
         payload = self.size - _HEAD
         rows = reports if reports.dtype == np.uint8 else reports.astype("<u8").view(np.uint8).reshape(-1, _WORD)
         if nonces.shape != (len(rows), NONCE) or nonces.dtype != np.uint8:
@@ -79,6 +84,8 @@ class Wire:
 
     def decode(self, body: bytes) -> WireReports:
         """All reports of a body. If one is malformed, the error says which one and why, and none is returned."""
+        import numpy as np
+
         count, rest = divmod(len(body), self.size)
         if rest or not count:
             raise WireError(f"a body must be one or more reports of {self.size} bytes each, got {len(body)} bytes")
@@ -90,30 +97,32 @@ class Wire:
         return WireReports(table["round"], table["nonce"], table["payload"])
 
     @property
-    def _layout(self) -> np.dtype[np.void]:
+    def _layout(self) -> "np.dtype[np.void]":
         return _layout(self.size - _HEAD)
 
-    def _astray(self, payloads: Reports) -> NDArray[np.bool_]:
+    def _astray(self, payloads: "Reports") -> "NDArray[np.bool_]":
         """The reports that have unused bits set."""
         used = (self.report_bits - 1) % 8 + 1
-        astray: NDArray[np.bool_] = payloads[:, -1].astype(np.uint16) >= 1 << used
+        astray: NDArray[np.bool_] = payloads[:, -1].astype("u2") >= 1 << used
         return astray
 
     @staticmethod
-    def _refuse(wrong: NDArray[np.bool_], rule: str) -> None:
+    def _refuse(wrong: "NDArray[np.bool_]", rule: str) -> None:
         if wrong.any():
             raise WireError(f"report {int(wrong.argmax())} of the body: {rule}")
 
 
 @lru_cache(maxsize=64)
-def _layout(payload: int) -> np.dtype[np.void]:
+def _layout(payload: int) -> "np.dtype[np.void]":
     """The layout of a report whose answer has this many bytes."""
+    import numpy as np
+
     return np.dtype([("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))])
 
 
-def of(mechanism: Mechanism) -> Wire:
+def of(randomizer: "Randomizer") -> Wire:
     """The layout of a mechanism's reports."""
-    return Wire(mechanism.report_bits)
+    return Wire(randomizer.report_bits)
 
 
 def round_of(report: bytes) -> int:

@@ -11,43 +11,49 @@ that to tell one person from two, even if the reports reveal nothing. `attendanc
 people who answer every round; `thinned` leaves rounds out with some probability (Poisson subsampling).
 
 Everything about turns holds for any way in which people move, join and are active, as long as none of that depends
-on their answers. Each statement is checked by enumeration in the tests.
+on their answers. Each statement is checked by enumeration in the tests. Clients load this file for `Turns`, so what
+needs arrays loads them where it is called.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import SupportsFloat
-
-import numpy as np
+from typing import TYPE_CHECKING, SupportsFloat
 
 from untrackable import checks
-from untrackable.brackets import Bracket
 from untrackable.checks import Chance
-from untrackable.theory.experiment import Experiment
-from untrackable.theory.factor import Factor
+
+if TYPE_CHECKING:
+    from untrackable.brackets import Bracket
+    from untrackable.theory.experiment import Experiment
+    from untrackable.theory.factor import Factor
 
 AMONG = 1000
 """Default size of the crowd among which somebody is to be recognised."""
 
 
-def attendance(rounds: int) -> Experiment:
+def attendance(rounds: int) -> "Experiment":
     """One person against two, who answer every round from one of two places, as a fair coin decides (exact).
 
     In each round, one person is seen at one of the places. Two people are so with probability 1/2; else both places
     see somebody, or none does. Which of the places it is has the same law in both worlds.
     """
+    from untrackable.theory.experiment import Experiment
+    from untrackable.theory.factor import Factor
+
     seen_once = Factor([1.0, 0.0], [0.5, 0.5])
     return Experiment([(seen_once, checks.integer("rounds", rounds, low=1))])
 
 
-def recognition(rounds: int, people: int = AMONG) -> Bracket:
+def recognition(rounds: int, people: int = AMONG) -> "Bracket":
     """A bound on the probability of recognising a person among N, by attendance alone: 2^k/N, at most 1.
 
     Somebody else's rounds fit in k rounds with probability 2^-k. It is the power of `attendance` at a false
     positive rate of 1/N.
     """
+    from untrackable.brackets import Bracket
+
     rounds, people = checks.integer("rounds", rounds, low=1), checks.integer("people", people, low=1)
     return Bracket.point(1.0 if rounds >= people.bit_length() else (1 << rounds) / people)
 
@@ -56,11 +62,15 @@ EVERY_ROUND = Fraction(1)
 """The chance of somebody who answers every round."""
 
 
-def thinned_factor(factor: Factor, chance: Fraction) -> Factor:
+def thinned_factor(factor: "Factor", chance: Fraction) -> "Factor":
     """One round that is answered with this probability; else the observer sees nothing.
 
     An unanswered round looks the same in both worlds. Its absence is one more outcome of the round.
     """
+    import numpy as np
+
+    from untrackable.theory.factor import Factor
+
     share, absent = float(chance), float(1 - chance)
     return Factor(
         np.append(factor.p * share, absent),
@@ -70,8 +80,10 @@ def thinned_factor(factor: Factor, chance: Fraction) -> Factor:
     )
 
 
-def thinned(rounds: Experiment, chance: Fraction) -> Experiment:
+def thinned(rounds: "Experiment", chance: Fraction) -> "Experiment":
     """Independent rounds, one factor each, that are answered with this probability each."""
+    from untrackable.theory.experiment import Experiment
+
     if rounds.gaussian:
         raise ValueError("rounds that a Gaussian stands for cannot be left out one by one")
     factors = [(thinned_factor(factor, chance), count) for factor, count in rounds.factors]
@@ -124,21 +136,26 @@ class Turns:
             raise ValueError(f"activity must be above 0 and at most 1, got {activity}")
         return (self.wipes + 1) * (checks.non_negative("eps_report", eps_report) - math.log(activity))
 
-    def wiped_every_round(self, report: Factor) -> Experiment:
+    def wiped_every_round(self, report: "Factor") -> "Experiment":
         """Everything that a person sends whose storage is wiped once in each round.
 
         `report` is one report for two values; `response_factor(eps)` dominates all that have eps. In each
         round, the client draws again, and answers with probability q/k: a binomial number of answers. Storage that
         is wiped more often than once in a round has no bound.
         """
+        from untrackable.theory.experiment import Experiment
+
         return thinned(Experiment([(report, self.rounds)]), self.chance)
 
-    def exclusion(self, first: Chance, second: Chance) -> Experiment:
+    def exclusion(self, first: Chance, second: Chance) -> "Experiment":
         """One person against two, seen at two places by attendance alone (exact).
 
         Both spend the share `first` (a) of the rounds at the first place and `second` (b) at the second. One person
         is never seen at both: the advantage of this experiment is 2·q²·a·b. It tells who somebody is *not*.
         """
+        from untrackable.theory.experiment import Experiment
+        from untrackable.theory.factor import Factor
+
         a, b = (self.share * checks.chance(name, given) for name, given in (("first", first), ("second", second)))
         if a + b > self.share:
             raise ValueError(f"first and second must be at most 1 in all, got {first} and {second}")
