@@ -34,6 +34,7 @@ USES: dict[str, set[str]] = {
     "settings": {"theory", "estimation", "mechanisms"},
     "encodings": {"randomizers", "theory", "estimation", "mechanisms"},
     "protocol": {"randomizers", "theory", "estimation", "mechanisms", "encodings", "oblivious"},
+    "ballots": {"protocol", "randomizers", "serving"},
     "accounting": {"randomizers", "theory", "mechanisms", "protocol"},
     "client": {"randomizers", "theory", "mechanisms", "encodings", "protocol", "accounting", "oblivious"},
     "discovery": {"randomizers", "kernels", "theory", "estimation", "mechanisms", "encodings"},
@@ -59,7 +60,7 @@ USES: dict[str, set[str]] = {
     "cli": {
         "theory", "mechanisms", "encodings", "protocol", "accounting", "client", "discovery", "answers", "reports",
         "rappor_decode", "auditing", "planning", "paper", "display", "collector", "demo",
-        "engines", "oblivious", "relay", "serving", "settings",
+        "ballots", "engines", "oblivious", "relay", "serving", "settings",
     },
 }  # fmt: skip
 """Which packages each package may import from, beside the basics. docs/architecture.md says why."""

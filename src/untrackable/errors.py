@@ -81,6 +81,10 @@ class GatewayKeysError(UntrackableError):
     """The file with a gateway's private keys cannot be read or written, is damaged, or cannot be changed so."""
 
 
+class BallotError(UntrackableError):
+    """There is no ballot for this request, or these bytes are not a ballot, a signature or an issuer's register."""
+
+
 class CampaignRefused(UntrackableError):
     """The client does not take part: the campaign is not pinned, is weaker than declared, or exceeds the policy."""
 

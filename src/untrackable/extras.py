@@ -8,7 +8,7 @@ from untrackable.errors import ExtraMissing
 EXTRAS = {
     "all": ("Estimates, commands and this part of untrackable need", ("click", "numpy", "rich", "scipy")),
     "collector": (
-        "The collector and the relay need",
+        "The collector, the relay and the issuer need",
         ("cryptography", "httptools", "jinja2", "starlette", "uvicorn", "uvloop"),
     ),
     "crowd": ("Sealed reports need", ("cryptography", "pyhpke")),

@@ -11,7 +11,7 @@ from untrackable.errors import ExtraMissing
 JOBS = {
     "Try it": {"research": "demo"},
     "Ask people": {"campaign": "campaign", "answer": "preview answer send policy"},
-    "Collect": {"collect": "serve manage keys gateway export relay"},
+    "Collect": {"collect": "serve manage keys gateway export relay", "ballots": "ballots"},
     "Read answers": {"estimate": "estimate discover rappor-decode"},
     "Audit": {"audit": "audit compare audit-file audit-client"},
     "Plan": {"plan": "plan"},

@@ -3,10 +3,7 @@
 **Two ways.** A report for a release is held on disk until then (`relay/holding.py`). Any other is passed on at
 once, and its sender gets the gateway's sealed answer.
 
-**Counts.** The relay limits what one address may send in a table of fixed size. A place in it is a hash of the
-address with a random key, which is forgotten after a minute together with all counts. So the table tells nothing
-about earlier minutes, and without the key nothing about addresses. Addresses that share a place share its limit.
-That is rare among 65,536 places.
+**Counts.** The relay limits what one address may send in a minute (`serving/sender_counts.py`).
 
 **Keys.** The key configurations of a gateway are handed on as the same bytes to everybody.
 """
@@ -15,17 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import ipaddress
 import logging
 import re
-import secrets
 import socket
 import time
-from array import array
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 from starlette.applications import Starlette
 from starlette.convertors import IntegerConvertor, register_url_convertor
@@ -45,6 +38,7 @@ from untrackable.serving.clock_jumps import ClockJumpDetector
 from untrackable.serving.connections import BoundedProtocol
 from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
 from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
+from untrackable.serving.sender_counts import SenderCounts, sender_address
 
 _log = logging.getLogger("untrackable.relay")
 
@@ -255,7 +249,7 @@ class _Relay:
     @asynccontextmanager
     async def _admitted(self, request: Request) -> AsyncIterator[bytes]:
         """The body of a request, if its sender may send it and not too many requests wait."""
-        if not self._counts.allows(self._address(request)):
+        if not self._counts.allows(sender_address(request, self._settings.sender_header)):
             raise NotRelayed(RelayProblem.TOO_MANY, f"send at most {self._settings.per_minute} requests a minute")
         body = await _sealed_body(request)
         if self._waiting >= self._settings.waiting:
@@ -277,17 +271,6 @@ class _Relay:
         if gateway is None:
             raise NotRelayed(RelayProblem.NOT_FOUND, "this relay forwards to no gateway of this name")
         return gateway
-
-    def _address(self, request: Request) -> str:
-        """The sender's address, which is used to count and for nothing else.
-
-        A proxy adds it as the last one, so addresses before it are of the sender's own making.
-        """
-        header = self._settings.sender_header
-        address = "" if header is None else ",".join(request.headers.getlist(header)).rpartition(",")[2].strip()
-        if address:
-            return address
-        return "" if request.client is None else request.client.host
 
 
 async def _sealed_body(request: Request) -> bytes:
@@ -385,45 +368,3 @@ class PublishedKeys:
             self._keys, self._until = error, self._clock() + _FAILED_SECONDS
         else:
             self._keys, self._until = answer.content, self._clock() + _FRESH_SECONDS
-
-
-_PLACES = 1 << 16
-_SECONDS = 60.0
-_KEY_BYTES = 16
-_NETWORK_BITS = 64
-
-
-class SenderCounts:
-    """The number of requests from each address in the present minute."""
-
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_minute, self._clock = per_minute, clock
-        self._renew()
-
-    def allows(self, address: str) -> bool:
-        """Count a request, and say whether the address may send it."""
-        if not 0 <= self._clock() - self._since < _SECONDS:
-            self._renew()
-        place = int.from_bytes(blake2b(sender(address), digest_size=2, key=self._key).digest(), "little")
-        if self._counts[place] >= self._per_minute:
-            return False
-        self._counts[place] += 1
-        return True
-
-    def _renew(self) -> None:
-        """Forget all counts and the key."""
-        self._since, self._key = self._clock(), secrets.token_bytes(_KEY_BYTES)
-        self._counts = array("L", bytes(array("L").itemsize * _PLACES))
-
-
-def sender(address: str) -> bytes:
-    """One sender: an IPv4 address, or the network of an IPv6 address, all of which one household has."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address.encode()
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return parsed.ipv4_mapped.packed
-        return parsed.packed[: _NETWORK_BITS // 8]
-    return parsed.packed

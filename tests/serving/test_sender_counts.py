@@ -1,11 +1,11 @@
-"""One address may send so much a minute; nothing about addresses stays."""
+"""One address may send so much a minute, or in another time; nothing about addresses stays."""
 
 import gc
 import ipaddress
 
 import pytest
 
-from untrackable.relay.app import SenderCounts, sender
+from untrackable.serving.sender_counts import SenderCounts, sender
 
 
 class Clock:
@@ -23,6 +23,16 @@ def test_an_address_may_send_so_many_a_minute_and_others_do_not_notice() -> None
     clock.now += 59.9
     assert not counts.allows("192.0.2.1")
     clock.now += 0.2
+    assert counts.allows("192.0.2.1")
+
+
+def test_the_time_may_be_another() -> None:
+    clock = Clock()
+    counts = SenderCounts(1, clock, seconds=3600.0)
+    assert [counts.allows("192.0.2.1") for _ in range(2)] == [True, False]
+    clock.now += 3599.0
+    assert not counts.allows("192.0.2.1")
+    clock.now += 1.0
     assert counts.allows("192.0.2.1")
 
 
