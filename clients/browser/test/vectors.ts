@@ -2,6 +2,7 @@
 import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
 import { hex, type Bytes } from "../src/bytes.js";
+import { ballotOf, drawRequest, toIssuer } from "../src/ballots.js";
 import { readResponse, writtenPost } from "../src/binary_http.js";
 import { parse, roundAt } from "../src/campaign.js";
 import { checked } from "../src/campaign_check.js";
@@ -63,6 +64,16 @@ const thresholds = (base: any) =>
         : { flip: lieOf(base) };
 
 const tasks: Record<string, (given: any) => unknown> = {
+  /** The request for a ballot, from given entropy, and the ballots from some answers. */
+  async ballot({ key, campaign, entropy, answers }) {
+    const source = recorded(entropy);
+    return told(async () => {
+      const drawn = await drawRequest(key, campaign, source);
+      const ballots = answers.map((answer: string) => told(() => hex(ballotOf(drawn, answer))));
+      return { request: hex(toIssuer(drawn)), used: source.used(), ballots: await Promise.all(ballots) };
+    });
+  },
+
   /** Reports of a base, from given entropy. */
   async mechanism({ base, entropy, value, changes }) {
     const source = recorded(entropy);
