@@ -1,7 +1,8 @@
 """Answers in words."""
 
-from untrackable.display.estimate import band_words, interval_words, rounds_words
+from untrackable.display.estimate import band_words, interval_words, invented_words, rounds_words
 from untrackable.display.numbers import range_words
+from untrackable.estimation.estimate import Invented
 
 
 def test_rounds_and_ranges() -> None:
@@ -24,3 +25,11 @@ def test_who_stands_out_is_said_by_the_interval_alone() -> None:
         "Answers that are not shown may be as frequent as some of these.",
     ]
     assert "all 12 rounds and all answers at once, except with probability 5 % (upper)" in band_words(0.05, 12)
+
+
+def test_how_few_invented_reports_matter() -> None:
+    """The shift is rounded up, so that the number of reports stays a lower bound."""
+    (said,) = invented_words(Invented(1234, 0.02099))
+    assert said.startswith("As few as 1,234 invented reports could move a share by 2.1 points")
+    assert invented_words(Invented(1, 0.5))[0].startswith("As few as 1 invented report could move a share by 50 p")
+    assert invented_words(None) == []

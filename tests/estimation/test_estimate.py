@@ -84,6 +84,49 @@ def test_the_shift_is_what_one_report_can_do(mechanism: Mechanism, reports: rang
         found[0].shift(5)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "exact"),
+    [
+        (Fresh(RandomizedResponse(eps=1.0)), True),
+        (Unary(values=3, keep=0.9, add=0.2, q=0.8, p=0.3), True),
+        (Lgrr(values=3, keep=0.9, tell=0.8), True),
+        (Fresh(NoisyInnerProduct(bits=2, eps=1.5, width=2)), False),
+        (DBitFlip(buckets=3, sampled=2, eps=2.0), False),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_fewer_invented_reports_move_no_share_by_its_interval(mechanism: Mechanism, exact: bool) -> None:
+    """All reports are tried, one less often than it says: none moves a share so far.
+
+    Where reports are counted, one of them does as often as it says, so the number is the right one.
+    """
+    honest: Any = mechanism.aggregator()
+    for batch in mechanism.simulate(np.arange(30_000) % 2, rounds=1, seed=3):
+        honest.add(batch.reports)
+    before = honest.estimate()
+    invented = before.invented()
+    assert invented is not None
+    told = np.flatnonzero(before.tells())
+    moved = {-1: 0.0, 0: 0.0}
+    for report in range(1 << 6):
+        for more in moved:
+            sums: Any = mechanism.aggregator()
+            try:
+                sums.add([report] * (invented.reports + more)).merge(honest)
+            except ValueError:
+                continue
+            by = np.abs(sums.estimate().frequencies - before.frequencies)[told]
+            moved[more] = max(moved[more], float((by / before.simultaneous_radius[told]).max()))
+    assert moved[-1] < 1
+    assert moved[0] < 1.01
+    if exact:
+        assert moved[0] >= 1 - 1e-9
+
+
+def test_nothing_is_said_of_invented_reports_if_no_share_is_told() -> None:
+    assert estimated(DECK, np.zeros(20, dtype=int)).invented() is None
+
+
 def test_a_liar_may_sign_every_interval() -> None:
     mechanism = OneChange(rounds=4, changes=1, eps=1.0)
     values = np.zeros((50, 4), dtype=int)

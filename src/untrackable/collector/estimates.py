@@ -24,7 +24,7 @@ from untrackable.collector.settings import Settings
 from untrackable.collector.store import Round, Store, StoredRound
 from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.estimation.aggregators import Aggregator
-from untrackable.estimation.estimate import Estimate, Ranked, share_heard
+from untrackable.estimation.estimate import Estimate, Invented, Ranked, share_heard
 from untrackable.estimation.rounds import ActivePeople, active_people
 from untrackable.protocol.campaign import Campaign
 
@@ -64,7 +64,8 @@ class FrequentValues(NamedTuple):
     """The most frequent values of some rounds as rows of JSON, the largest first; and of how many they are.
 
     `chance` is the probability with which somebody answers a given round, and `numbers` has mean and quantiles if
-    people answer with numbers. Intervals fail with probability at most `beta`, for all values at once.
+    people answer with numbers. `invented` says how many invented reports would move a share by its interval.
+    Intervals fail with probability at most `beta`, for all values at once.
     """
 
     rounds: tuple[int, ...]
@@ -74,6 +75,7 @@ class FrequentValues(NamedTuple):
     beta: float
     rows: list[dict[str, Any]]
     numbers: NumberSummary | None = None
+    invented: Invented | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as the API says it."""
@@ -86,6 +88,7 @@ class FrequentValues(NamedTuple):
             "intervals": "upper, for all values at once",
             "values": self.rows,
             **({} if self.numbers is None else {"numbers": self.numbers.to_json()}),
+            **({} if self.invented is None else {"invented": self.invented.to_json()}),
         }
 
 
@@ -144,7 +147,8 @@ def frequent_values(store: Store, campaign: Campaign, settings: Settings, query:
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
     numbers = number_summary(question.encoding, estimate)
     rows = _rows(question, estimate, campaign.answers.values, query.top)
-    return FrequentValues(rounds, estimate.n, campaign.chance, people, estimate.beta, rows, numbers)
+    invented = estimate.invented() if rows else None
+    return FrequentValues(rounds, estimate.n, campaign.chance, people, estimate.beta, rows, numbers, invented)
 
 
 def trend_of_values(

@@ -58,7 +58,16 @@ from untrackable.display.view import (
     truths,
     view_of,
 )
-from untrackable.estimation.estimate import Distribution, Estimate, Functional, Quantile, Ranked, about, columns
+from untrackable.estimation.estimate import (
+    Distribution,
+    Estimate,
+    Functional,
+    Invented,
+    Quantile,
+    Ranked,
+    about,
+    columns,
+)
 from untrackable.estimation.rounds import ActivePeople, active_people
 from untrackable.reports.sums import FileAnswer
 from untrackable.units import converted, readable_unit
@@ -193,6 +202,18 @@ def interval_words(
             "(upper). Rare strings are not found, and other strings may add a little to a share by chance."
         )
     return sentences
+
+
+def invented_words(invented: Invented | None) -> list[str]:
+    """How few invented reports would move a share as far as its interval reaches, if that can be said."""
+    if invented is None:
+        return []
+    points = f"{100 * rounded(invented.shift, 2, 'up'):.2g} points"
+    reports = f"{invented.reports:,} invented report{'s' * (invented.reports != 1)}"
+    return [
+        f"As few as {reports} could move a share by {points}, as far as its interval reaches (lower). Nothing "
+        "tells them from real ones."
+    ]
 
 
 def number_band_words(beta: float, rounds: int) -> str:
@@ -382,6 +403,8 @@ def notes(
     if best.turns is not None:
         rounds = len(answer.rounds) if answer.pooled is not None else 1
         remarks += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
+    if not answer.only_counts:
+        remarks += invented_words(best.invented())
     if answer.pooling:
         remarks.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
@@ -421,6 +444,7 @@ def _estimate(
         people = active_people([estimate.n], estimate.turns, estimate.beta)
     numbers = number_summary(answer.encoding, estimate, quantiles)
     nearest = _nearest(estimate, rows) if consistent else {}
+    invented = estimate.invented()
     return {
         "reports": estimate.n,
         "chance": "1" if estimate.turns is None else str(estimate.turns.chance),
@@ -431,6 +455,7 @@ def _estimate(
         "fdr": fdr,
         "values": estimate.frequencies.size,
         **({} if numbers is None else {"numbers": numbers.to_json()}),
+        **({} if invented is None else {"invented": invented.to_json()}),
         "top": [
             {
                 **row._asdict(),
@@ -560,6 +585,7 @@ def _estimate_view(estimate: Estimate, label: Any) -> View:
     ]
     remarks = [NOT_TOLD] * any(each.frequency is None for each in ranked)
     remarks += order_notes([(each.lower, each.upper) for each in ranked], others=not estimate.certainly_top(ranked))
+    remarks += invented_words(estimate.invented())
     headings = ("value", "share", "standard error", "interval", "")
     return View(
         title=title,

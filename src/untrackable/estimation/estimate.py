@@ -49,6 +49,8 @@ _BY_VALUE = ("frequencies", "standard_error", "span", "chance", "deviation")
 """The fields that may be arrays with an entry for each value."""
 _TESTED = 1 << 22
 """The number of p-values or intervals computed at a time. 2^26 values are too many for one array."""
+_ROUNDED_DOWN = 1 - 1e-12
+"""So that rounding errors never make a lower bound too large."""
 Some = slice | NDArray[np.int64] | list[int]
 """The places of some values."""
 
@@ -71,6 +73,20 @@ class Ranked(NamedTuple):
     p_value: float
     stands_out: bool
     passes_fdr: bool
+
+
+class Invented(NamedTuple):
+    """How many `reports` somebody has to invent, at least, to move some value's frequency by `shift`.
+
+    That is as far as the value's interval reaches.
+    """
+
+    reports: int
+    shift: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Both, and that the number of reports is a lower bound."""
+        return {"reports_lower": self.reports, "shift": self.shift}
 
 
 _WITHIN = (
@@ -414,6 +430,26 @@ class Estimate(NotebookView):
         """
         dishonest = checks.integer("dishonest", dishonest, low=0, high=self.n)
         return self.span * (dishonest / self.n)
+
+    def invented(self) -> Invented | None:
+        """The fewest invented reports that move the frequency of a value by the radius of its interval (lower).
+
+        It is of the value that takes the fewest, among those whose share the reports tell; None if they tell none.
+        With m invented reports beside n others, a frequency f is (n·f + c)/(n + m), where c is at most m·d away
+        from m·f. So m is at least n·radius/(d - radius). Here d is how far a report's part may be from f: at most
+        `span`, and exact where reports are counted.
+        """
+        radius = self.simultaneous_radius
+        part = self.span
+        if self.chance is not None:
+            low = -np.asarray(self.chance) * self.span
+            part = np.maximum(self.frequencies - low, low + self.span - self.frequencies)
+        movable = shares_told(radius) & (radius < part)
+        if not movable.any():
+            return None
+        needed = np.where(movable, self.n * radius / np.where(movable, part - radius, 1.0), math.inf)
+        place = int(np.argmin(needed))
+        return Invented(math.ceil(needed[place] * _ROUNDED_DOWN), float(radius[place]))
 
     def consistent(self) -> FloatArray:
         """The nearest frequencies that are not negative and sum to one (to at most one, if there are other values).

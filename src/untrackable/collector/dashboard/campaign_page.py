@@ -67,6 +67,7 @@ from untrackable.display.estimate import (
     band_words,
     interval_bars,
     interval_words,
+    invented_words,
     number_band_words,
     number_notes,
     number_rows,
@@ -128,7 +129,10 @@ def _(shown: Shown) -> View:
         data=lambda: {
             name: Column(_KINDS.get(name, "float64"), tuple(row[name] for row in values.rows)) for name in COLUMNS
         },
-        notes=interval_words(values.beta, values.rows, discovered=discovered),
+        notes=[
+            *interval_words(values.beta, values.rows, discovered=discovered),
+            *invented_words(values.invented),
+        ],
         about={"reports": values.reports, "beta": values.beta},
         json=lambda: {"campaign": campaign.id, **name, **values.to_json()},
     )
@@ -382,9 +386,10 @@ class CampaignPage:
             "numbers": _numbers(result),
             "heading": view_of(result).sentences[0],
             "sample": _sample(campaign, values.people, len(result.rounds)),
-            "words": interval_words(
-                values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
-            ),
+            "words": [
+                *interval_words(values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)),
+                *invented_words(values.invented),
+            ],
             "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
             "discovered": discovered,
             "query": _query(asked, "table", "round", "strings"),
