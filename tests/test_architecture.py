@@ -67,7 +67,7 @@ USES: dict[str, set[str]] = {
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "collector": (
-        "store", "sqlite postgres", "settings problems metrics", "writer closing estimates", "service",
+        "store", "sqlite postgres ballots", "settings problems metrics", "writer closing estimates", "service",
         "browser uploads gateway api", "dashboard dashboard.heavy_work dashboard.sessions", "dashboard.rendering",
         "dashboard.signed_in", "dashboard.*", "app",
     ),

@@ -4,6 +4,7 @@ A round is closed once: its sums are computed and stored, and its nonces and rep
 again, so a clock that jumps must not close rounds too early.
 """
 
+import contextlib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +13,22 @@ from typing import Literal
 
 import numpy as np
 
+from untrackable.collector.ballots import CountedBallots
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
-from untrackable.collector.store import Round, Store, StoredCampaign, StoredRound
+from untrackable.collector.store import (
+    OtherRoundCounted,
+    Round,
+    RoundBallots,
+    Store,
+    StoredCampaign,
+    StoredRound,
+)
 from untrackable.collector.writer import as_reports
 from untrackable.errors import CampaignError, ReportFileError, StoreError, StoreUnavailable
 from untrackable.estimation.aggregators import Aggregator, Reports
+from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.reports.files import Header, check_ending, write_reports
@@ -31,15 +41,15 @@ _log = logging.getLogger("untrackable.collector")
 def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics | None = None) -> StoredRound:
     """Close a round that may be closed already. If it is interrupted and run again, it gives the same sums.
 
-    First the round stops taking reports. Then the sums are made from all of its reports. Then one transaction
-    stores the sums and deletes the reports; those of a large round are deleted afterwards, piece by piece. If
-    values are too wide for sums of a fixed size, the sums contain the reports themselves, without nonces and
-    without their order.
+    First the round stops taking reports. Then the sums are made from all of its reports; with ballots, from those
+    whose ballot was not counted before. Then one transaction stores the sums and deletes the reports; those of a
+    large round are deleted afterwards, piece by piece. If values are too wide for sums of a fixed size, the sums
+    contain the reports themselves, without nonces and without their order.
     """
     round = Round(campaign.id, number)
     if store.stop(round) == "closing":
-        sums = sum_reports(store, campaign, number)
-        if store.finish(round, sums.n, sums.to_bytes()):
+        sums = _finished(store, campaign, round)
+        if sums is not None:
             if metrics is not None:
                 metrics.add("rounds_closed")
                 metrics.add("small_rounds_closed", int(sums.n < campaign.fewest_reports))
@@ -51,6 +61,30 @@ def close_round(store: Store, campaign: Campaign, number: int, metrics: Metrics 
     if closed is None:  # This cannot happen, because stopping a round creates it.
         raise Refused(Problem.NOT_FOUND, f"there is no round {number}")
     return closed
+
+
+def _finished(store: Store, campaign: Campaign, round: Round) -> Aggregator | None:
+    """Store the sums of a stopped round. None if that was done before."""
+    if campaign.ballots is None:
+        sums = sum_reports(store, campaign, round.number)
+        return sums if store.finish(round, sums.n, sums.to_bytes()) else None
+    while True:
+        sums, ballots = _sum_ballots(store, campaign, round)
+        with contextlib.suppress(OtherRoundCounted):
+            return sums if store.finish(round, sums.n, sums.to_bytes(), ballots) else None
+
+
+def _sum_ballots(store: Store, campaign: Campaign, round: Round) -> tuple[Aggregator, RoundBallots]:
+    """Add up the reports of a round whose ballot no other round counted, and return these ballots."""
+    counted = CountedBallots.of(store, campaign.id)
+    sums, nonces = campaign.mechanism.aggregator(round.number), []
+    size = wire.NONCE + wire.of(campaign.mechanism).payload
+    for block in store.reports(round, ordered=True, nonces=True):
+        rows = counted.new(np.frombuffer(block, dtype=np.uint8).reshape(-1, size))
+        if rows.shape[0]:
+            sums.add(as_reports(rows[:, wire.NONCE :], sums))
+            nonces.append(rows[:, : wire.NONCE].tobytes())
+    return sums, RoundBallots(b"".join(nonces), counted.rounds)
 
 
 def sum_reports(store: Store, campaign: Campaign, number: int) -> Aggregator:

@@ -180,10 +180,13 @@ class PostgresStore(Store):
         run("SET LOCAL lock_timeout = '100ms'")
         super()._rename_table(run, key)
 
-    def _read(self, connection: Connection, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
+    def _read(
+        self, connection: Connection, key: int, *, stopped: bool, ordered: bool, nonces: bool
+    ) -> Iterator[bytes]:
         with connection.cursor("reports", binary=True) as cursor:
             order = " ORDER BY nonce" if ordered else ""
-            cursor.execute(f"SELECT report FROM {reports_table(key, stopped=stopped)}{order}")  # noqa: S608
+            column = "uuid_send(nonce) || report" if nonces else "report"
+            cursor.execute(f"SELECT {column} FROM {reports_table(key, stopped=stopped)}{order}")  # noqa: S608
             while rows := cursor.fetchmany(BLOCK):
                 yield b"".join([row[0] for row in rows])
 

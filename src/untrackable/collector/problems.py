@@ -24,6 +24,7 @@ class Problem(ProblemType):
     OTHER_ORIGIN = ("other-origin", 403, "Forms are taken from pages of this collector only")
     FORM_OUTDATED = ("form-outdated", 403, "The form is from another session")
     SEALED_NEEDED = ("sealed-needed", 403, "Reports of this campaign must be sealed and come through a relay")
+    NO_BALLOT = ("no-ballot", 403, "Each report of this campaign needs a valid ballot")
     NOT_FOUND = ("not-found", 404, "There is nothing at this address")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This address does not allow the method")
     TOO_SLOW = ("too-slow", 408, "The request did not arrive in time")

@@ -300,9 +300,11 @@ class SqliteStore(Store):
         spread_groups(run.connection, reports_table(key))
         super()._rename_table(run, key)
 
-    def _read(self, connection: sqlite3.Connection, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
+    def _read(
+        self, connection: sqlite3.Connection, key: int, *, stopped: bool, ordered: bool, nonces: bool
+    ) -> Iterator[bytes]:
         for rows in _tables(key, stopped=stopped).read(connection):
-            yield rows[:, NONCE:].tobytes()
+            yield (rows if nonces else rows[:, NONCE:]).tobytes()
 
     def _count(self, connection: sqlite3.Connection, key: int, *, stopped: bool) -> int:
         return sum(rows.shape[0] for rows in _tables(key, stopped=stopped).read(connection))

@@ -79,6 +79,17 @@ class RoundsClosed(Exception):
         self.rounds = rounds
 
 
+class OtherRoundCounted(Exception):
+    """Another round of the campaign counted ballots meanwhile. Nothing was changed."""
+
+
+class RoundBallots(NamedTuple):
+    """The nonces of the ballots that a round counts, and how many rounds counted theirs when they were chosen."""
+
+    nonces: bytes
+    earlier: int
+
+
 class MissingReportsTable(Exception):
     """A round's table does not exist or was renamed. Nothing was added."""
 
@@ -95,7 +106,7 @@ _READER_SECONDS = 5.0
 """The longest time that a reader waits for one of them."""
 _TRIES = 5
 """How often adding reports is tried if a round's table disappears meanwhile."""
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """The version of the tables and of what is in them. A store of any other version is refused."""
 _SCHEMA = (
     """CREATE TABLE campaigns (
@@ -118,6 +129,13 @@ _SCHEMA = (
         round BIGINT NOT NULL,
         piece INTEGER NOT NULL,
         data {bytes} NOT NULL,
+        PRIMARY KEY (campaign, round, piece)
+    )""",
+    """CREATE TABLE ballots (
+        campaign TEXT NOT NULL REFERENCES campaigns (id),
+        round BIGINT NOT NULL,
+        piece INTEGER NOT NULL,
+        nonces {bytes} NOT NULL,
         PRIMARY KEY (campaign, round, piece)
     )""",
     """CREATE TABLE keys (
@@ -344,6 +362,7 @@ class Store(ABC):
         with self._transaction(write=True) as run:
             self._lock(run, Round(id, _WHOLE))
             run("DELETE FROM sums WHERE campaign = ?", (id,))
+            run("DELETE FROM ballots WHERE campaign = ?", (id,))
             run("DELETE FROM rounds WHERE campaign = ?", (id,))
             run("DELETE FROM campaigns WHERE id = ?", (id,))
 
@@ -394,21 +413,24 @@ class Store(ABC):
         """Add rows to rounds, by key, in one transaction. Raise `MissingReportsTable` if a table does not exist."""
 
     @abstractmethod
-    def _read(self, connection: Any, key: int, *, stopped: bool, ordered: bool) -> Iterator[bytes]:
+    def _read(self, connection: Any, key: int, *, stopped: bool, ordered: bool, nonces: bool) -> Iterator[bytes]:
         """The reports of a round, in blocks of bytes."""
 
     @abstractmethod
     def _count(self, connection: Any, key: int, *, stopped: bool) -> int:
         """The number of reports of a round, each nonce once."""
 
-    def reports(self, round: Round, *, ordered: bool = False) -> Iterator[bytes]:
-        """The reports of a round that is not closed, in blocks of bytes. `ordered` sorts them by nonce."""
+    def reports(self, round: Round, *, ordered: bool = False, nonces: bool = False) -> Iterator[bytes]:
+        """The reports of a round that is not closed, in blocks of bytes; with `nonces`, each behind its nonce.
+
+        `ordered` sorts them by nonce.
+        """
         with self._unlimited(write=False) as run:
             key, state = self._found(run, round) or (0, "closed")
             if state == "closed":
                 return
             self._allow_long_statements(run)
-            yield from self._read(run.connection, key, stopped=state == "closing", ordered=ordered)
+            yield from self._read(run.connection, key, stopped=state == "closing", ordered=ordered, nonces=nonces)
 
     def _allow_long_statements(self, run: StatementRunner) -> None:  # noqa: B027 - a store may have no limit
         """Let the statements of this transaction run long enough to read a whole round."""
@@ -461,18 +483,23 @@ class Store(ABC):
     def _rename_table(self, run: StatementRunner, key: int) -> None:
         run(f"ALTER TABLE {reports_table(key)} RENAME TO {reports_table(key, stopped=True)}")
 
-    def finish(self, round: Round, reports: int, sums: bytes) -> bool:
+    def finish(self, round: Round, reports: int, sums: bytes, ballots: RoundBallots | None = None) -> bool:
         """Store the sums of a stopped round and drop its reports. False if that was done before.
 
-        `tidy` drops the reports of a large round piece by piece, so that others need not wait.
+        `ballots` are those that it counts, or `OtherRoundCounted` if they have to be chosen again. `tidy` drops the
+        reports of a large round piece by piece, so that others need not wait.
         """
         with self._transaction(write=True) as run:
+            if ballots is not None:
+                self._lock(run, Round(round.campaign, _WHOLE))
             self._lock(run, round)
             key, state = self._found(run, round) or (0, "open")
             if state == "open":
                 raise ValueError("the round must have been stopped before it is finished")
             if state == "closed":
                 return False
+            if ballots is not None:
+                self._count_ballots(run, round, ballots)
             for piece, start in enumerate(range(0, len(sums), _PIECE)):
                 run(
                     "INSERT INTO sums (campaign, round, piece, data) VALUES (?, ?, ?, ?)",
@@ -481,6 +508,29 @@ class Store(ABC):
             self._drop(run, key, reports)
             run("UPDATE rounds SET state = 'closed', reports = ? WHERE key = ?", (reports, key))
         return True
+
+    @staticmethod
+    def _count_ballots(run: StatementRunner, round: Round, ballots: RoundBallots) -> None:
+        counted = "SELECT count(DISTINCT round) FROM ballots WHERE campaign = ?"
+        if run(counted, (round.campaign,)).fetchone()[0] != ballots.earlier:
+            raise OtherRoundCounted
+        for piece, start in enumerate(range(0, max(1, len(ballots.nonces)), _PIECE)):
+            run(
+                "INSERT INTO ballots (campaign, round, piece, nonces) VALUES (?, ?, ?, ?)",
+                (*round, piece, ballots.nonces[start : start + _PIECE]),
+            )
+
+    def counted_ballots(self, campaign: str) -> dict[int, bytes]:
+        """The nonces of the ballots that each closed round of a campaign counted."""
+        with self._unlimited(write=False) as run:
+            self._allow_long_statements(run)
+            rows = run(
+                "SELECT round, nonces FROM ballots WHERE campaign = ? ORDER BY round, piece", (campaign,)
+            ).fetchall()
+        pieces: dict[int, list[bytes]] = {}
+        for round, nonces in rows:
+            pieces.setdefault(round, []).append(bytes(nonces))
+        return {round: b"".join(each) for round, each in pieces.items()}
 
     def sums(self, round: Round) -> bytes | None:
         """The sums of a closed round, or None."""

@@ -18,6 +18,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from untrackable.collector.ballots import BallotVerifier
 from untrackable.collector.metrics import Metrics
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.settings import Settings
@@ -51,7 +52,8 @@ class CampaignAcceptance:
         self.campaign = campaign
         self.id = campaign.id
         self.sealed_only = campaign.gateway is not None
-        self.wire = wire.of(campaign.mechanism)
+        self.wire = wire.of_campaign(campaign)
+        self._verifier = None if campaign.ballots is None else BallotVerifier(campaign)
         self._settings = settings
         self._possible = campaign.mechanism.aggregator(1)
         self._countable: set[int] = set()
@@ -68,12 +70,23 @@ class CampaignAcceptance:
         except ValueError as error:
             raise Refused(Problem.MALFORMED_REPORTS, str(error)) from None
         bytes_ = np.frombuffer(body, dtype=np.uint8).reshape(-1, self.wire.size)
-        return AcceptedReports(decoded.rounds, bytes_[:, self.wire.size - self.row_size :])
+        first = wire.HEAD - wire.NONCE
+        return AcceptedReports(decoded.rounds, bytes_[:, first : first + self.row_size])
 
     @property
     def row_size(self) -> int:
-        """The number of bytes of a stored report."""
-        return wire.NONCE + -(-self.wire.report_bits // 8)
+        """The number of bytes of a stored report, without the rest of a ballot."""
+        return wire.NONCE + self.wire.payload
+
+    def check_ballots(self, body: bytes) -> Refused | None:
+        """Why a body is refused whose reports have no valid ballots, if the campaign has ballots."""
+        if self._verifier is None:
+            return None
+        try:
+            valid = self._verifier.accepts(self.wire.decode(body).ballots())
+        except WireError as error:
+            return Refused(Problem.MALFORMED_REPORTS, str(error))
+        return None if valid else Refused(Problem.NO_BALLOT, "each report needs a ballot of this campaign")
 
     def _check_rounds(self, rounds: NDArray[np.uint32], now: float) -> None:
         first, last = self.open_rounds(now)
@@ -488,6 +501,9 @@ def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) ->
     if len(whole) < len(bodies):  # Two bodies that are cut off must not be taken for one whole report.
         for one in set(bodies).difference(whole):
             _read_by_halves(acceptance, [one], now)
+    for one in whole:
+        one.outcome = acceptance.check_ballots(one.body)
+    whole = [one for one in whole if one.outcome is None]
     parts = _read_by_halves(acceptance, whole, now) if whole else []
     if len(parts) < 2:
         return parts[0] if parts else None

@@ -15,10 +15,12 @@ factors need to be prime: a request that gets no valid signature is never follow
 
 import hashlib
 import math
+import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from untrackable import checks
-from untrackable.errors import BallotError
+from untrackable.errors import BallotError, CampaignError
 from untrackable.randomizers.randomness import Entropy
 
 BITS = 2048
@@ -33,6 +35,8 @@ SALT = 48
 """The number of bytes of a signature's salt."""
 BALLOT = NUMBER + KEY
 """The number of bytes of a ballot."""
+_KEY = re.compile(f"[0-9a-f]{{{2 * KEY}}}")
+_LAST_SECOND = 1 << 40
 _ID = 32
 _HASH = 48
 _PADDING = b"\x00" * 8
@@ -66,6 +70,40 @@ class BallotKey:
         if not isinstance(data, bytes) or len(data) != KEY:
             raise ValueError(f"a ballot key must be {KEY} bytes")
         return BallotKey(int.from_bytes(data, "big"))
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignBallots:
+    """The ballots that a campaign asks for: where they are issued, with which key, and until when.
+
+    The campaign's id pins the key. `expires` is in seconds since 1970. Nobody joins later; ballots that were issued
+    stay valid.
+    """
+
+    issuer: str
+    key: BallotKey
+    expires: int
+
+    def __post_init__(self) -> None:
+        from untrackable.web_address import WebAddress
+
+        WebAddress.parse("the issuer's address", self.issuer)
+        if not isinstance(self.key, BallotKey):
+            raise TypeError(f"key must be of type BallotKey, not {type(self.key).__name__}")
+        checks.settle(self, expires=checks.integer("expires", self.expires, low=1, high=_LAST_SECOND))
+
+    def to_json(self) -> dict[str, Any]:
+        """The ballots as JSON."""
+        return {"expires": self.expires, "issuer": self.issuer, "key": self.key.to_bytes().hex()}
+
+    @staticmethod
+    def from_json(given: object) -> "CampaignBallots":
+        """The ballots of this JSON: the three fields, and nothing else."""
+        if not isinstance(given, dict) or set(given) != {"expires", "issuer", "key"}:
+            raise CampaignError("the ballots must have exactly the fields expires, issuer, key")
+        if not isinstance(given["key"], str) or not _KEY.fullmatch(given["key"]):
+            raise CampaignError(f"the key of ballots must be {2 * KEY} lower-case hexadecimal digits")
+        return CampaignBallots(given["issuer"], BallotKey.from_bytes(bytes.fromhex(given["key"])), given["expires"])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -10,6 +10,8 @@ need of its mechanism is loaded where it is asked for.
 A campaign that relies on a crowd declares its guarantee in the crowd, and lists the keys of the collector's
 gateway. So the id pins the keys too: everybody has the same ones, and none is fetched, which could mark a person.
 It may also name a relay that holds the reports of each round until they are released together.
+
+A campaign with ballots counts each entitled person once. Its id pins the issuer's key as well.
 """
 
 import hashlib
@@ -27,6 +29,7 @@ from untrackable.encodings.encoding import Encoding, check_shown
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import CampaignError, EncodingError, MechanismError, SealingError
 from untrackable.extras import extra
+from untrackable.protocol.ballots import CampaignBallots
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.randomizers.interface import FORMS, Randomizer
 from untrackable.randomizers.interface import from_json as randomizer_from_json
@@ -256,7 +259,8 @@ class Campaign:
     Round t begins at `first_round` + (t-1)·`round_seconds`, in seconds since 1970 (UTC), and lasts `round_seconds`.
     With `turns`, each person answers once, in a round that their device draws in secret. Without, everybody answers
     every round, and `rounds` may be None if there is no last one. A campaign that relies on a crowd has the public
-    keys of the collector's `gateway`, and is answered through a relay only.
+    keys of the collector's `gateway`, and is answered through a relay only. With `ballots`, a report counts only
+    with a ballot, and each entitled person has one.
     """
 
     question: str
@@ -268,6 +272,7 @@ class Campaign:
     guarantee: Guarantee
     turns: Turns | None = None
     gateway: Gateway | None = None
+    ballots: CampaignBallots | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
@@ -289,6 +294,7 @@ class Campaign:
         check_turns(self.turns, self.randomizer, self.rounds, self.guarantee)
         check_crowd(self.guarantee.crowd, self.randomizer, self.rounds)
         check_gateway(self.gateway, self.guarantee.crowd)
+        check_ballots(self.ballots, self.turns)
         if self.looks > 1 and (self.turns is None or self.round_seconds % self.looks):
             raise ValueError("a path needs turns, and a round whose seconds can be divided by its looks")
 
@@ -368,6 +374,7 @@ class Campaign:
         """The document as a JSON object."""
         return {
             **common_json(self, self.randomizer),
+            **({} if self.ballots is None else {"ballots": self.ballots.to_json()}),
             **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),
             "first_round": self.first_round,
             "question": self.question,
@@ -382,7 +389,7 @@ class Campaign:
     @staticmethod
     def from_bytes(data: bytes) -> "Campaign":
         """Read a campaign. Unknown fields, unknown versions and bytes that are not canonical are errors."""
-        document = read_document("campaign", data, _FIELDS, ("turns", "gateway"))
+        document = read_document("campaign", data, _FIELDS, ("turns", "gateway", "ballots"))
         try:
             campaign = Campaign(
                 question=document["question"],
@@ -391,6 +398,7 @@ class Campaign:
                 first_round=document["first_round"],
                 round_seconds=document["round_seconds"],
                 gateway=Gateway.from_json(document["gateway"]) if "gateway" in document else None,
+                ballots=CampaignBallots.from_json(document["ballots"]) if "ballots" in document else None,
                 **common_fields(document),
             )
         except RecursionError:
@@ -512,6 +520,14 @@ def check_gateway(gateway: Gateway | None, crowd: CrowdGuarantee | None) -> None
         raise TypeError(f"gateway must be of type Gateway, not {type(gateway).__name__}")
     if (gateway is None) != (crowd is None):
         raise ValueError("a campaign has both a gateway and a guarantee in a crowd, or neither")
+
+
+def check_ballots(ballots: CampaignBallots | None, turns: Turns | None) -> None:
+    """Refuse ballots without turns: one ballot is for one report."""
+    if not isinstance(ballots, CampaignBallots | None):
+        raise TypeError(f"ballots must be of type CampaignBallots, not {type(ballots).__name__}")
+    if ballots is not None and turns is None:
+        raise ValueError("ballots need turns: each person has one ballot, for one report")
 
 
 def _checked_config(config: bytes) -> bytes:

@@ -11,6 +11,7 @@ from untrackable.encodings.record import Path
 from untrackable.errors import CampaignError, EncodingError, MechanismError
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.interface import from_json as mechanism_from_json
+from untrackable.protocol.ballots import CampaignBallots
 from untrackable.protocol.campaign import (
     Campaign,
     Gateway,
@@ -73,7 +74,13 @@ class CampaignDraft:
         return dataclasses.replace(self, encoding=looked)
 
     def campaign(
-        self, *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
+        self,
+        *,
+        question: str,
+        first_round: int,
+        round_seconds: int,
+        gateway: Gateway | None = None,
+        ballots: CampaignBallots | None = None,
     ) -> Campaign:
         """The whole campaign. If it asks for paths, `round_seconds` are those of a look."""
         if self.encoding is None:
@@ -88,4 +95,5 @@ class CampaignDraft:
             guarantee=self.guarantee,
             turns=self.turns,
             gateway=gateway,
+            ballots=ballots,
         )

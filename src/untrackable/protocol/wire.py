@@ -4,6 +4,7 @@
     4 bytes   round, from 1
     16 bytes  nonce, random and new for every report, so that a report that arrives twice counts once
     n bytes   the report of `report_bits` bits, with n = ⌈report_bits/8⌉ and unused bits zero
+    272 bytes if the campaign has ballots: the rest of the ballot, whose first 16 bytes are the nonce
 
 All integers have their least significant byte first. Several reports follow each other without a separator. The
 address that they are sent to names the campaign. docs/wire-format.md explains every byte with an example.
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING
 
 from untrackable import checks
 from untrackable.errors import WireError
+from untrackable.protocol.ballots import BALLOT
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from untrackable.estimation.aggregators import Reports
+    from untrackable.protocol.campaign import Campaign
     from untrackable.randomizers.interface import Randomizer
 
 VERSION = 1
@@ -29,7 +32,7 @@ NONCE = 16
 """The number of bytes of a nonce."""
 LAST_ROUND = (1 << 32) - 1
 """The largest round that a report can carry. It is the last round of a campaign without an end."""
-_HEAD = 1 + 4 + NONCE
+HEAD = 1 + 4 + NONCE
 """The number of bytes before the answer."""
 _WORD = 8
 """The number of bytes of a 64-bit word."""
@@ -37,49 +40,68 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WireReports:
-    """Well-formed reports: their rounds, and their nonces and answers as bytes along the last axis."""
+    """Well-formed reports: their rounds, and their other parts as bytes along the last axis.
+
+    `rests` are what of a ballot follows the answer, if the campaign has ballots.
+    """
 
     rounds: "NDArray[np.uint32]"
     nonces: "NDArray[np.uint8]"
     payloads: "NDArray[np.uint8]"
+    rests: "NDArray[np.uint8]"
+
+    def ballots(self) -> list[bytes]:
+        """The ballots of the reports, if their campaign has ballots."""
+        return [nonce.tobytes() + rest.tobytes() for nonce, rest in zip(self.nonces, self.rests, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The layout of one campaign's reports, which depends only on the number of bits of an answer."""
+    """The layout of one campaign's reports. It depends on the number of bits of an answer, and on ballots."""
 
     report_bits: int
+    with_ballot: bool = False
+    payload: int = field(init=False)
+    """The number of bytes of an answer."""
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
         bits = checks.integer("report_bits", self.report_bits, low=1)
-        checks.settle(self, report_bits=bits, size=_HEAD + -(-bits // 8))
+        payload = -(-bits // 8)
+        checks.settle(self, report_bits=bits, payload=payload, size=HEAD + payload + self._rest)
+
+    @property
+    def _rest(self) -> int:
+        """The number of bytes of a ballot that follow the answer."""
+        return BALLOT - NONCE if self.with_ballot else 0
 
     def encode(self, *, round: int, nonce: bytes, report: int) -> bytes:
-        """The bytes of one report."""
+        """The bytes of one report. With ballots, `nonce` is the whole ballot."""
         round = checks.integer("round", round, low=1, high=LAST_ROUND)
-        if not isinstance(nonce, bytes) or len(nonce) != NONCE:
-            raise ValueError(f"nonce must be {NONCE} bytes")
+        wanted = NONCE + self._rest
+        if not isinstance(nonce, bytes) or len(nonce) != wanted:
+            raise ValueError(f"nonce must be {wanted} bytes")
         if not 0 <= report < 1 << self.report_bits:
             raise ValueError(
                 f"report must have at most {self.report_bits} bits; the given one (not shown) has more"
             )
-        return bytes([VERSION]) + round.to_bytes(4, "little") + nonce + report.to_bytes(self.size - _HEAD, "little")
+        head = bytes([VERSION]) + round.to_bytes(4, "little") + nonce[:NONCE]
+        return head + report.to_bytes(self.payload, "little") + nonce[NONCE:]
 
     def encode_many(self, *, round: int, nonces: "NDArray[np.uint8]", reports: "Reports") -> bytes:
         """The bytes of many reports of one round, which simulation gives as words or as bytes along a last axis."""
         import numpy as np
 
-        payload = self.size - _HEAD
+        payload, wanted = self.payload, NONCE + self._rest
         rows = reports if reports.dtype == np.uint8 else reports.astype("<u8").view(np.uint8).reshape(-1, _WORD)
-        if nonces.shape != (len(rows), NONCE) or nonces.dtype != np.uint8:
-            raise ValueError(f"nonces must be {NONCE} bytes for each of {len(rows)} reports, got {nonces.shape}")
+        if nonces.shape != (len(rows), wanted) or nonces.dtype != np.uint8:
+            raise ValueError(f"nonces must be {wanted} bytes for each of {len(rows)} reports, got {nonces.shape}")
         fits = rows.ndim == 2 and rows.shape[1] >= payload and not rows[:, payload:].any()
         if not fits or self._astray(rows[:, :payload]).any():
             raise ValueError(f"reports must have at most {self.report_bits} bits; a given one (not shown) has more")
         table = np.empty(len(rows), dtype=self._layout)
         table["version"], table["round"] = VERSION, checks.integer("round", round, low=1, high=LAST_ROUND)
-        table["nonce"], table["payload"] = nonces, rows[:, :payload]
+        table["nonce"], table["payload"], table["rest"] = nonces[:, :NONCE], rows[:, :payload], nonces[:, NONCE:]
         return table.tobytes()
 
     def decode(self, body: bytes) -> WireReports:
@@ -92,13 +114,13 @@ class Wire:
         table = np.frombuffer(body, dtype=self._layout)
         self._refuse(table["version"] != VERSION, f"version must be {VERSION}")
         self._refuse(table["round"] == 0, "round must be at least 1")
-        unused = 8 * (self.size - _HEAD) - self.report_bits
+        unused = 8 * self.payload - self.report_bits
         self._refuse(self._astray(table["payload"]), f"the last {unused} bits must be zero")
-        return WireReports(table["round"], table["nonce"], table["payload"])
+        return WireReports(table["round"], table["nonce"], table["payload"], table["rest"])
 
     @property
     def _layout(self) -> "np.dtype[np.void]":
-        return _layout(self.size - _HEAD)
+        return _layout(self.payload, self._rest)
 
     def _astray(self, payloads: "Reports") -> "NDArray[np.bool_]":
         """The reports that have unused bits set."""
@@ -113,16 +135,22 @@ class Wire:
 
 
 @lru_cache(maxsize=64)
-def _layout(payload: int) -> "np.dtype[np.void]":
-    """The layout of a report whose answer has this many bytes."""
+def _layout(payload: int, rest: int) -> "np.dtype[np.void]":
+    """The layout of a report whose answer and whose rest of a ballot have these numbers of bytes."""
     import numpy as np
 
-    return np.dtype([("version", "u1"), ("round", "<u4"), ("nonce", "u1", (NONCE,)), ("payload", "u1", (payload,))])
+    parts = (("nonce", NONCE), ("payload", payload), ("rest", rest))
+    return np.dtype([("version", "u1"), ("round", "<u4"), *((name, "u1", (size,)) for name, size in parts)])
 
 
 def of(randomizer: "Randomizer") -> Wire:
-    """The layout of a mechanism's reports."""
+    """The layout of a mechanism's reports in a campaign without ballots."""
     return Wire(randomizer.report_bits)
+
+
+def of_campaign(campaign: "Campaign") -> Wire:
+    """The layout of a campaign's reports."""
+    return Wire(campaign.randomizer.report_bits, campaign.ballots is not None)
 
 
 def round_of(report: bytes) -> int:
