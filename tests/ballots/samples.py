@@ -34,10 +34,10 @@ class Mint:
         self.signing = SigningKey.new()
         primes = (self.signing.p, self.signing.q)
         private = pow(EXPONENT, -1, math.lcm(*(prime - 1 for prime in primes)))
-        remainders = [pow(EXPONENT, -1, prime - 1) for prime in primes]
+        first, second = (pow(EXPONENT, -1, prime - 1) for prime in primes)
         public = rsa.RSAPublicNumbers(EXPONENT, self.signing.public.modulus)
         inverse = pow(primes[1], -1, primes[0])
-        self._key = rsa.RSAPrivateNumbers(*primes, private, *remainders, inverse, public).private_key()
+        self._key = rsa.RSAPrivateNumbers(*primes, private, first, second, inverse, public).private_key()
 
     @property
     def ballots(self) -> CampaignBallots:
