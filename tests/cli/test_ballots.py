@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from tests.ballots.samples import CAMPAIGN, request
 from tests.cli.commands import output, run
 from untrackable.ballots.enrolment import account_token
 from untrackable.ballots.register import Register
-from untrackable.protocol.ballots import is_valid
+from untrackable.protocol.ballots import CampaignBallots, is_valid
+from untrackable.protocol.campaign import Campaign
 
 
 @pytest.fixture
@@ -70,23 +73,62 @@ def test_it_replaces_no_file(file: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_it_serves_ballots_and_ends_cleanly(tmp_path: Path) -> None:
-    path = tmp_path / "a.ballots"
-    output("ballots", "new", path, "--for", "accounts", "--days", 1)
+@contextmanager
+def serving(path: Path) -> Iterator[str]:
+    """The address of an issuer as a process, which ends cleanly and without a word."""
     command = [sys.executable, "-m", "untrackable", "ballots", "serve", str(path), "--port", "0", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
     assert process.stdout is not None
-    address = json.loads(process.stdout.readline())["address"]
+    try:
+        yield json.loads(process.stdout.readline())["address"]
+        process.send_signal(signal.SIGTERM)
+        errors = process.communicate(timeout=60)[1]
+        assert (process.returncode, errors) == (0, "")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_campaign_with_ballots_from_codes_to_answers(file: Path, tmp_path: Path) -> None:
+    """As operator and people type it. A code works on one device."""
+    codes = output("ballots", "codes", file, 3).split()
+    with serving(file) as issuer:
+        (tmp_path / "ballots.json").write_text(output("ballots", "public", file, issuer), encoding="utf-8")
+        made = [tmp_path / "campaign.json", "--question", "Which?", "--category", "a", "--category", "b"]
+        output("campaign", "new", *made, "--rounds", 9, "--ballots", tmp_path / "ballots.json")
+        asked = Campaign.from_bytes(made[0].read_bytes())
+        assert asked.ballots == CampaignBallots(issuer, Register(file).key, Register(file).expires)
+        join = ["answer", made[0], "--pin", asked.id, "--eps", 2]
+        for number, code in enumerate(codes[:2]):
+            output(*join, "--ballot", code, "--folder", tmp_path / str(number), given="a\n")
+        assert Register(file).state().issued == 2
+        refused = [*join, "--folder", tmp_path / "other", "--ballot"]
+        assert "issued for this before" in output(*refused, codes[0], given="a\n", code=1)
+        assert "does not entitle" in output(*refused, "0000-0000-0000-0000", given="a\n", code=1)
+    assert "try again later" in output(*refused, codes[2], given="a\n", code=1)
+    assert Register(file).state().issued == 2
+
+
+def test_a_file_that_says_nothing_of_ballots_is_named(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text("{}", encoding="utf-8")
+    made = [tmp_path / "c.json", "--question", "Which?", "--category", "a", "--category", "b", "--rounds", 9]
+    told = output("campaign", "new", *made, "--ballots", tmp_path / "b.json", code=1)
+    assert (
+        "must have exactly the fields expires, issuer, key. Give what `untrackable ballots public` prints" in told
+    )
+
+
+def test_it_serves_accounts(tmp_path: Path) -> None:
+    path = tmp_path / "a.ballots"
+    output("ballots", "new", path, "--for", "accounts", "--days", 1)
     issuer = Register(path)
     mine = request(issuer)
     token = account_token(issuer.account_secret(), issuer.key.id, "17", int(time.time()) + 60)
     body = json.dumps({"blinded": mine.to_issuer().hex(), "enrolment": token}).encode()
-    asked = urllib.request.Request(  # noqa: S310
-        f"{address}/ballots/{issuer.key.id}", body, {"content-type": "application/json"}
-    )
-    with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310
-        signed = bytes.fromhex(json.load(answer)["signature"])
+    with serving(path) as address:
+        asked = urllib.request.Request(  # noqa: S310
+            f"{address}/ballots/{issuer.key.id}", body, {"content-type": "application/json"}
+        )
+        with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310
+            signed = bytes.fromhex(json.load(answer)["signature"])
     assert is_valid(issuer.key, CAMPAIGN, mine.ballot(signed))
-    process.send_signal(signal.SIGTERM)
-    errors = process.communicate(timeout=60)[1]
-    assert (process.returncode, errors) == (0, "")

@@ -501,6 +501,7 @@ def test_a_use_is_noted_once_a_day(tmp_path: Path) -> None:
         "answer": [],
         "campaign": asked.to_bytes(),
         "folder": str(tmp_path / "c"),
+        "enrolment": "",
         "newcomer": True,
         "policy": None,
         "server": REFUSED,

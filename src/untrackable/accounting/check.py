@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from untrackable.brackets import Bracket, at_most
 from untrackable.errors import ExtraMissing
+from untrackable.protocol.ballots import CampaignBallots
 from untrackable.protocol.campaign import Campaign, Gateway
 from untrackable.protocol.wire import LAST_ROUND
 
@@ -72,10 +73,18 @@ def client_problems(campaign: Campaign) -> tuple[str, ...]:
 
 
 def make_campaign(
-    draft: "CampaignDraft", *, question: str, first_round: int, round_seconds: int, gateway: Gateway | None = None
+    draft: "CampaignDraft",
+    *,
+    question: str,
+    first_round: int,
+    round_seconds: int,
+    gateway: Gateway | None = None,
+    ballots: CampaignBallots | None = None,
 ) -> tuple[Campaign, Verdict]:
     """The whole campaign of a draft, and its verdict; ValueError if it would not keep what it declares."""
-    made = draft.campaign(question=question, first_round=first_round, round_seconds=round_seconds, gateway=gateway)
+    made = draft.campaign(
+        question=question, first_round=first_round, round_seconds=round_seconds, gateway=gateway, ballots=ballots
+    )
     verdict = verify(made)
     if not verdict.holds:
         raise ValueError(f"this campaign would not keep what it declares: {'; '.join(verdict.problems)}")

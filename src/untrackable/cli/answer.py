@@ -240,6 +240,7 @@ _CLOCK_CHECK = 20.0
 @click.option("--pin", "pins", multiple=True, metavar="SHA256", help="Trust this campaign id or directory digest.")
 @click.option("--directory", type=GIVEN_FILE, metavar="FILE", help="Directory with the campaign; pin its digest.")
 @policy_options
+@click.option("--ballot", "enrolment", default="", metavar="CODE", help="Invitation code, if ballots need one.")
 @click.option("--used", is_flag=True, help="Note a use today, for a question about days of use.")
 @click.option("--used-before", is_flag=True, help="With the first --used: it was used before.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
@@ -250,6 +251,7 @@ def answer(
     pins: tuple[str, ...],
     directory: Path | None,
     limits: dict[str, Any],
+    enrolment: str,
     used: bool,
     used_before: bool,
     leave: bool,
@@ -276,6 +278,9 @@ def answer(
     Campaigns in which everybody answers every round are refused unless the policy allows them (`untrackable policy
     set --every-round`), and those with a relay unless it names one. They are never sent directly.
 
+    If a campaign has ballots, the first answer gets this person's from the issuer; --ballot gives the invitation
+    code. It cannot be known later whose ballot it was.
+
     With --used, nothing is asked. The days of use are kept in the folder, 28 at most, and the report is made from
     what they say on its day. Give it whenever there is a use.
 
@@ -300,7 +305,7 @@ def answer(
             listed = None if directory is None else campaigns.read_directory(directory)
             known = [asked.id, *([] if listed is None else [listed.digest])]
             policy = replace(lowered_policy(folder, limits), pins=_whole_pins(known, pins))
-            member = client = Client(asked, listed, policy, folder=folder, clock=time.time)
+            member = client = Client(asked, listed, policy, folder=folder, clock=time.time, enrolment=enrolment)
             if used:
                 client.used(newcomer=not used_before)
             else:

@@ -110,6 +110,23 @@ def show(file: Path, as_json: bool) -> None:
         echo(line)
 
 
+@ballots.command()
+@_REGISTER
+@click.argument("issuer", metavar="URL")
+def public(file: Path, issuer: str) -> None:
+    r"""Print what a campaign says of these ballots, as JSON.
+
+    URL is where clients reach the issuer. `campaign new --ballots` takes the file.
+
+    Example: untrackable ballots public members.ballots https://ballots.example                  > ballots.json
+    """
+    from untrackable.protocol.ballots import CampaignBallots
+
+    with _opened(file) as register:
+        told = CampaignBallots(issuer, register.key, register.expires)
+    print_json(told.to_json())
+
+
 def _words(state: RegisterState) -> list[str]:
     from untrackable.ballots.enrolment import Entitled
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from untrackable.display.campaign import CampaignAccuracy
     from untrackable.encodings.encoding import Encoding
     from untrackable.mechanisms.interface import Mechanism
+    from untrackable.protocol.ballots import CampaignBallots
     from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Directory, Gateway
     from untrackable.protocol.campaign_draft import CampaignDraft
 
@@ -98,6 +99,7 @@ def campaign() -> None:
 @click.option("--gateway", "keys", type=GIVEN_FILE, metavar="FILE", help="Public keys (`gateway show --json`).")
 @click.option("--hold-at", metavar="URL", help="Relay that holds reports until a round is over.")
 @click.option("--release-after", metavar="TIME", show_default="a full hour", help="From end to release.")
+@click.option("--ballots", "issued", type=GIVEN_FILE, metavar="FILE", help="One ballot each (`ballots public`).")
 @goal_option("looks", default=1, show_default=True)
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
 @click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")
@@ -121,6 +123,7 @@ def new(
     keys: Path | None,
     hold_at: str | None,
     release_after: str | None,
+    issued: Path | None,
     output: ResultOutput,
     **demands: Any,
 ) -> None:
@@ -140,6 +143,9 @@ def new(
     With --looks 4, --rounds 12 --every 1w are cut into 3 stretches of 4 weeks: a device draws one of them, keeps
     its answers of the 4 weeks, and sends them in one report in the last week. `untrackable plan` says where that
     is more accurate.
+
+    With --ballots, a report counts only with a ballot, and each person who is entitled gets one: `untrackable
+    ballots` makes what the file needs.
 
     A device that loses what it stored, as browsers do, may answer again. With --wipes 1, eps counts both answers:
     give that for web pages.
@@ -184,7 +190,12 @@ def new(
         gateway = gateway_of(keys, needed=draft.guarantee.crowd is not None)
         gateway = held_at(gateway, hold_at, release_after, first_end=begins + length * looks_of(draft))
         made, verdict = make_campaign(
-            draft, question=question, first_round=begins, round_seconds=length, gateway=gateway
+            draft,
+            question=question,
+            first_round=begins,
+            round_seconds=length,
+            gateway=gateway,
+            ballots=ballots_of(issued),
         )
         if (end := made.begins(2)) <= time.time():
             raise ValueError(f"the first round ended at {when(end)}; give a later --first")
@@ -559,6 +570,20 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
             return Gateway.from_json(strict_json.parse(strict_json.small_file(keys)))
     except (CampaignError, TypeError, ValueError) as error:
         raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
+
+
+def ballots_of(issued: Path | None) -> CampaignBallots | None:
+    """The public part of an issuer's ballots in a file, if one is given."""
+    from untrackable.errors import CampaignError
+    from untrackable.protocol.ballots import CampaignBallots
+
+    if issued is None:
+        return None
+    try:
+        with readable(issued):
+            return CampaignBallots.from_json(strict_json.parse(strict_json.small_file(issued)))
+    except (CampaignError, TypeError, ValueError) as error:
+        raise ValueError(f"{issued}: {error}. Give what `untrackable ballots public` prints") from None
 
 
 _SHORTEST_DELAY, _HOUR = 600, 3600

@@ -32,7 +32,7 @@ from untrackable.protocol.wire import LAST_ROUND
 from untrackable.randomizers.randomness import system, word
 
 if TYPE_CHECKING:
-    from untrackable.client import sending
+    from untrackable.client import ballot, sending
     from untrackable.client.preview import Preview
     from untrackable.client.sending import Outcome, Reply
     from untrackable.encodings.days_of_use import DaysOfUse
@@ -222,6 +222,7 @@ class Member:
         """Hold the folder and read the ledger and the state that it lists; a copied folder is settled first."""
         with opened_ledger(self.folder, now) as ledger:
             account, held = ledger.accounts.get(self._id), None
+            self._forget_request(ledger)
             if account is not None and not account.life:
                 self.folder.remove(file_name(self._id))  # The process may have been killed before it did.
             elif account is not None and self.campaign.turns and self.campaign.last_begun(now) > account.first:
@@ -237,6 +238,13 @@ class Member:
             known = quiet.next_looks(self._path)
             yield ledger, held
             self._note_next(known, now)
+
+    def _forget_request(self, ledger: Ledger) -> None:
+        """Once a campaign is joined, forget the secret that connects the request for its ballot with the ballot."""
+        if self.campaign.ballots is not None and self._id in ledger.accounts:
+            from untrackable.client import ballot
+
+            self.folder.remove(ballot.file_name(self._id))
 
     def rest(self, seconds: float) -> None:
         """Need no look at this campaign for so long, unless a ledger is written before."""
@@ -392,6 +400,9 @@ class Client(Member):
     The campaign must be pinned, or listed in a pinned `directory`. `folder`, or else the usual one of the system,
     holds the person's ledger, the states of all campaigns, and the policy that was used first. A policy that
     allows less replaces it. One that allows more is refused, unless `store_policy` stored it before.
+
+    A campaign with ballots is joined once the issuer has given one for the `enrolment`: an invitation code, a token
+    of an account, or nothing if anybody may have one. `ask` sends the request.
     """
 
     def __init__(
@@ -403,12 +414,15 @@ class Client(Member):
         folder: Path | None = None,
         clock: Clock = time.time,
         enabled: Switch = True,
+        enrolment: str = "",
+        ask: "ballot.Ask | None" = None,
     ) -> None:
         policy.check_published(campaign, directory)
         if (place := folder or quiet.default_folder()) is None:
             raise StateError("there is no home folder, so nothing can be kept: give a folder")
         super().__init__(campaign, Path(place), clock=clock, enabled=enabled)
         self.policy = replace(policy, pins=())
+        self._enrolment, self._ask = enrolment, ask
 
     def answer(self, value: Any) -> None:
         """Set the person's value from now on. The first value joins the campaign, from the next round on.
@@ -420,9 +434,25 @@ class Client(Member):
         report.
 
         A campaign is refused if its guarantee is not confirmed, or if all campaigns together exceed the policy.
-        `PolicyRaised` if the policy allows more than the stored one.
+        `PolicyRaised` if the policy allows more than the stored one. If the campaign has ballots, joining it asks
+        the issuer for one, and `BallotError` says that it gives none now.
         """
         self._hold(value, None)
+
+    def _ballot(self) -> bytes:
+        """A ballot to join the campaign with; empty if it has none, or was joined before."""
+        ballots, now = self.campaign.ballots, self._clock()
+        if ballots is None:
+            return b""
+        from untrackable.client import ballot, sending
+
+        with self.opened(now) as (ledger, _):
+            if self._id in ledger.accounts:
+                return b""
+            _checked_offer(ledger.under(self.policy), self.campaign, self.policy, now)
+            secret = ballot.secret(self.folder, self._id, system)
+        # The folder is not held meanwhile. Another process would ask for the same ballot.
+        return ballot.fetched(ballots, self._id, secret, self._enrolment, self._ask or sending.ask)
 
     def _hold(self, value: Any, days: "DaysOfUse | None") -> None:
         if self.off:
@@ -432,11 +462,12 @@ class Client(Member):
         given = self.campaign.answers.encode(value)
         # Until there are other answers, a path is this one in every look.
         encoded = path.joined([given] * path.looks) if path else given
+        with_ballot = self._ballot()
         with self.opened(now) as (ledger, held):
             changed, state = ledger.under(self.policy), held
             if self._id not in ledger.accounts:
                 first = _checked_offer(changed, self.campaign, self.policy, now)
-                state = State.new(self.campaign, encoded, first, system)
+                state = State.new(self.campaign, encoded, first, system, ballot=with_ballot)
                 listed = () if state is None else (state.ratchet.round, state.life)
                 changed = changed.joined(self.campaign, *listed)
             elif held is not None and not path:
@@ -449,6 +480,7 @@ class Client(Member):
                 changed.write(self.folder)
             if state is not None and state != held:
                 state.write(self.folder, self._id)
+            self._forget_request(changed)
 
     def used(self, *, newcomer: bool = True) -> None:
         """Note a use, and answer a ready question about days of use from now on.
@@ -527,6 +559,8 @@ def _checked_offer(ledger: Ledger, campaign: "Campaign", policy: Policy, now: fl
     first = campaign.last_begun(now) + 1
     if first > (campaign.last_round or LAST_ROUND):
         raise CampaignRefused("this campaign is over: no later round is left")
+    if campaign.ballots is not None and now >= campaign.ballots.expires:
+        raise CampaignRefused("no more ballots are issued for this campaign, so nobody joins it any more")
     if campaign.first_round < ledger.settled:
         raise CampaignRefused(
             "this campaign began before the client's folder was restored or copied, or writing it was interrupted, "

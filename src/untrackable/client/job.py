@@ -13,11 +13,11 @@ from untrackable.client.ledger import Clock, read_ledger
 from untrackable.client.policy import Policy
 from untrackable.client.sender import LIMIT, SECONDS, let_go
 from untrackable.client.sending import Outcome
-from untrackable.errors import CampaignRefused, ValueChangeRefused
+from untrackable.errors import BallotError, CampaignRefused, ValueChangeRefused
 from untrackable.protocol.campaign import Campaign
 
-DAY = 86_400.0
-"""A campaign that was refused is looked at again after so many seconds."""
+DAY, HOUR = 86_400.0, 3600.0
+"""After so many seconds, a campaign is looked at again that was refused, or for which there was no ballot."""
 
 
 def main(job: dict[str, Any]) -> NoReturn:
@@ -37,11 +37,12 @@ def done(job: dict[str, Any], *, timeout: float, clock: Clock = time.time) -> Ou
     if (given := job["answer"]) is not None:
         limits = job["policy"]
         policy = (read_ledger(folder).policy or Policy()) if limits is None else Policy.from_limits(limits)
-        member = client = Client(asked, None, replace(policy, pins=(asked.id,)), folder=folder, clock=clock)
+        pinned, enrolment = replace(policy, pins=(asked.id,)), job["enrolment"]
+        member = client = Client(asked, None, pinned, folder=folder, clock=clock, enrolment=enrolment)
         try:
             with contextlib.suppress(ValueChangeRefused):  # The first value stays.
                 client.answer(given[0]) if given else client.used(newcomer=job["newcomer"])
-        except CampaignRefused:
-            client.rest(DAY)
+        except (BallotError, CampaignRefused) as reason:
+            client.rest(DAY if isinstance(reason, CampaignRefused) else HOUR)
             raise
     return (member or Member(asked, folder, clock=clock)).send(job["server"], timeout=timeout, at_once=True)

@@ -6,11 +6,10 @@ from typing import Any
 
 from untrackable.brackets import at_least, at_most
 from untrackable.client.state import State
+from untrackable.protocol import wire
+from untrackable.protocol.ballots import BALLOT
 from untrackable.protocol.campaign import Campaign
-from untrackable.protocol.wire import NONCE
 from untrackable.randomizers.randomness import Entropy
-
-_HEAD = 5 + NONCE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,11 +35,13 @@ class Preview:
     def words(self) -> list[str]:
         """All of it, in sentences."""
         asked, size = self.campaign, len(self.example)
+        answer = wire.of_campaign(asked).payload
+        ballot = f", and {size - wire.HEAD - answer} with the rest of a ballot" if asked.ballots is not None else ""
         told = [
             f"An example of a report about your answer, made with fresh randomness: {self.example.hex()}",
             "The one that is sent looks like it and differs. "
-            f"Its {size} bytes are 1 for the version, 4 for the round, {NONCE} drawn for this report alone, and "
-            f"{size - _HEAD} with the answer and its noise.",
+            f"Its {size} bytes are 1 for the version, 4 for the round, {wire.NONCE} drawn for this report alone, "
+            f"and {answer} with the answer and its noise{ballot}.",
             "Whoever takes the connection sees your network address and the time, as everywhere on the internet."
             if asked.gateway is None
             else "It is sealed, and goes through a relay of your policy: the collector does not learn who sent it.",
@@ -68,7 +69,8 @@ def example(campaign: Campaign, value: Any, source: Entropy) -> bytes:
     encoded = campaign.answers.encode(value)
     if (path := campaign.encoding.path) is not None:
         encoded = path.joined([encoded] * path.looks)
-    while (state := State.new(campaign, encoded, 1, source)) is None:
+    ballot = b"" if campaign.ballots is None else source(BALLOT)
+    while (state := State.new(campaign, encoded, 1, source, ballot=ballot)) is None:
         pass  # Some devices have no turn.
     prepared = state.answered(campaign, state.ratchet.round).prepared
     if prepared is None:

@@ -376,6 +376,17 @@ def post(
         return Reply(None)
 
 
+def ask(address: str, body: bytes, *, timeout: float = TIMEOUT) -> tuple[int | None, bytes]:
+    """Send JSON to an address, and return the answer's status, or None if there was none, and its content."""
+    at = WebAddress.parse("address", address)
+    try:
+        to = Address(at.scheme, at.host, at.port, at.path)
+        with _posted(to, "application/json", body, lambda local, peer: True, timeout) as answer:
+            return answer.status, answer.read(_LARGEST_ANSWER)
+    except (OSError, HTTPException, ValueError):
+        return None, b""
+
+
 def _reply(status: int | None, retry_after: str | None) -> Reply:
     """A reply, with its Retry-After in seconds. A date is ignored."""
     given = retry_after or ""

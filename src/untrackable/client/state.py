@@ -97,7 +97,7 @@ class State:
     """A secret state, by the name in the ledger. `kept` holds the mechanism's state for each value.
 
     The value may be counted from `days` of use, or be the path of the answers in the `looks` of a round. Neither is
-    ever sent.
+    ever sent. The `ballot` is shown with the report, if the campaign has ballots.
     """
 
     life: str
@@ -107,9 +107,12 @@ class State:
     prepared: PreparedReport | None = None
     days: "DaysOfUse | None" = None
     looks: tuple[LookAnswer, ...] = ()
+    ballot: bytes = b""
 
     @staticmethod
-    def new(campaign: "Campaign", value: int, first: int, source: Entropy) -> "State | None":
+    def new(
+        campaign: "Campaign", value: int, first: int, source: Entropy, *, ballot: bytes = b""
+    ) -> "State | None":
         """A new state for rounds from `first` on; with turns, for a single round, or none if it comes earlier.
 
         Its name takes entropy first, then key and mechanism. The turn follows from the key.
@@ -121,7 +124,8 @@ class State:
                 return None
             ratchet = replace(ratchet, round=turn)
         mechanism = campaign.randomizer
-        return State(life, value, {value: mechanism.pack_state(mechanism.new_state(value, source))}, ratchet)
+        kept = {value: mechanism.pack_state(mechanism.new_state(value, source))}
+        return State(life, value, kept, ratchet, ballot=ballot)
 
     def holding(self, campaign: "Campaign", value: int, source: Entropy) -> "State":
         """The state with a value from now on, which may be the one before.
@@ -151,13 +155,15 @@ class State:
         report, after = mechanism.make_report(before, round, ratchet.entropy("noise"))
         after = mechanism.forget_report(after, round, ratchet.entropy("filler"))
         kept = {**self.kept, self.value: mechanism.pack_state(after)}
-        nonce = ratchet.entropy("nonce")(wire.NONCE)
-        prepared = PreparedReport(round, wire.of(mechanism).encode(round=round, nonce=nonce, report=report))
+        nonce = self.ballot or ratchet.entropy("nonce")(wire.NONCE)
+        body = wire.of_campaign(campaign).encode(round=round, nonce=nonce, report=report)
+        prepared = PreparedReport(round, body)
         return replace(self, kept=kept, ratchet=ratchet.at(round + 1), prepared=prepared)
 
     def write(self, folder: Folder, campaign: str) -> None:
         """Replace the state on disk."""
         content = {
+            "ballot": self.ballot.hex(),
             "days": None if self.days is None else asdict(self.days),
             "fresh": self.ratchet.fresh.hex(),
             "kept": [[value, state.hex()] for value, state in self.kept.items()],
@@ -189,6 +195,7 @@ class State:
             None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
             None if days is None else DaysOfUse(**days),
             tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
+            bytes.fromhex(content["ballot"]),
         )
 
 

@@ -39,6 +39,7 @@ def take_part(
     policy: Policy | None = None,
     newcomer: bool = True,
     enabled: bool | Callable[[], bool] = True,
+    enrolment: str = "",
     timeout: float = 2.0,
     strict: bool = False,
     clock: Callable[[], float] = time.time,
@@ -52,6 +53,8 @@ def take_part(
     `answer` is the answer of today, or a function that finds it out when it is needed. Without one, a use is noted,
     for a question about days of use; `newcomer` says whether the first use is really the first one.
     `folder` and `policy` are the person's; without them, the usual folder and the policy stored there.
+    `enrolment` is what entitles the person to a ballot, if the campaign has ballots: an invitation code, or a new
+    token of an account.
     `enabled` is the program's own switch, beside DO_NOT_TRACK and CI: False unless the person has agreed.
 
     The result says what was done, in words. What goes wrong is a result, too, without private values, unless
@@ -59,7 +62,7 @@ def take_part(
     `timeout` seconds.
     """
     try:
-        return _taken(campaign, server, answer, folder, policy, newcomer, enabled, timeout, clock)
+        return _taken(campaign, server, answer, folder, policy, newcomer, enabled, enrolment, timeout, clock)
     except Exception as error:
         if strict:
             raise
@@ -74,6 +77,7 @@ def _taken(
     policy: Policy | None,
     newcomer: bool,
     enabled: bool | Callable[[], bool],
+    enrolment: str,
     timeout: float,
     clock: Callable[[], float],
 ) -> str:
@@ -93,6 +97,7 @@ def _taken(
     job = {
         "answer": given,
         "campaign": campaign,
+        "enrolment": enrolment,
         "folder": place,
         "newcomer": newcomer,
         "policy": None if policy is None else policy.limits(),
