@@ -1,7 +1,7 @@
 /**
- * Builds the client, and the chunks that it loads for a crowd, and for views of values: the files that the collector
- * serves, whose names contain digests; with `--package` those of the npm package, with types; or with `--node` those
- * of the npm package for Node.js.
+ * Builds the client, and the chunks that it loads for ballots, for a crowd, and for views of values: the files that
+ * the collector serves, whose names contain digests; with `--package` those of the npm package, with types; or with
+ * `--node` those of the npm package for Node.js.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 /** What the client loads only where it is needed. */
-const CHUNKS = ["consent", "crowd", "preview", "views"];
+const CHUNKS = ["ballots", "consent", "crowd", "preview", "views"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const options = {

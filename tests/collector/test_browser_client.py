@@ -44,7 +44,7 @@ def base_for(encoding: Encoding) -> Local:
 
 
 def test_files_are_served_for_ever_and_to_every_origin(collector: Collector) -> None:
-    assert len(browser.files()) == 5
+    assert len(browser.files()) == 6
     for name, content in browser.files().items():
         digest = re.fullmatch(r"[a-z]+-([0-9a-f]{16})\.js", name)
         assert digest

@@ -65,6 +65,7 @@ class Asked:
     folder: Path
     policy: dict[str, Any] = field(default_factory=lambda: {"eps": 4})
     entropy: str = ""
+    enrolment: str = ""
 
     def task(self, *steps: Any) -> str:
         """The document for the driver."""
@@ -73,6 +74,7 @@ class Asked:
             "campaign": self.campaign.id,
             "folder": str(self.folder),
             "policy": self.policy,
+            "enrolment": self.enrolment,
         }
         return json.dumps({"options": options, "entropy": self.entropy, "steps": steps}) + "\n"
 

@@ -3,9 +3,13 @@
  * issuer signs a blinded request, and cannot recognise the ballot later.
  */
 import { type Bytes, bytesOf, hex, number, sha256, utf8 } from "./bytes.js";
-import { type Entropy, fetchBytes } from "./entropy.js";
+import { type Campaign, parse } from "./campaign.js";
+import { keys } from "./encoding_check.js";
+import { drawn, type Entropy, fetchBytes } from "./entropy.js";
 import { request } from "./http.js";
+import { whole } from "./numbers.js";
 import { need, Refused } from "./refused.js";
+import { webAddress } from "./web_address.js";
 
 /** The number of bytes of a key, of a request and of a signature. */
 const KEY = 256;
@@ -13,7 +17,21 @@ const NUMBER = 32;
 const SALT = 48;
 const HASH = 48;
 
-/** How an issuer refuses for good, by the status of its answer. */
+/** Why what a campaign says of its ballots is refused, in words, or nothing. */
+export function ballotsProblem(given: NonNullable<Campaign["ballots"]>): string | undefined {
+  try {
+    webAddress("the issuer's address", given.issuer);
+  } catch (error: any) {
+    return error.message;
+  }
+  const known =
+    keys(given) == "expires,issuer,key" &&
+    whole(given.expires, 1, 2 ** 40) &&
+    /^[89a-f][0-9a-f]{510}[13579bdf]$/.test(given.key);
+  return known ? undefined : "the campaign is not valid";
+}
+
+/** How an issuer refuses, by the status of its answer. */
 const REFUSALS: Record<number, string> = {
   400: "the issuer of ballots does not understand the request",
   403: "the issuer of ballots says that this does not entitle to a ballot",
@@ -85,28 +103,27 @@ export function ballotOf({ modulus, number: name, encoded, inverse }: BallotRequ
   return new Uint8Array([...name, ...bytesOf(signature, KEY)]);
 }
 
-/** Get a ballot from the issuer. A passing refusal may be otherwise later, with the same entropy. */
-export async function fetchBallot(
-  issuer: string,
-  key: string,
-  campaign: string,
-  enrolment: string,
-  source: Entropy,
-): Promise<Bytes> {
-  const asked = await drawRequest(key, campaign, source);
-  const id = hex(await sha256(unhex(key)));
-  let found: any;
+/**
+ * A ballot from the issuer, or why there is none. The secret makes the same request again, so a lost answer costs
+ * nothing.
+ */
+export async function fetched(
+  document: string,
+  secret: Bytes,
+  { campaign, enrolment = "" }: { campaign: string; enrolment?: string },
+): Promise<Bytes | string> {
+  const { issuer, key } = parse(document).ballots!;
   try {
-    const answer = await request(`${issuer}/ballots/${id}`, {
+    const asked = await drawRequest(key, campaign, drawn(secret, "ballot"));
+    const answer = await request(`${issuer.replace(/\/+$/, "")}/ballots/${hex(await sha256(unhex(key)))}`, {
       method: "POST",
       body: utf8(JSON.stringify({ blinded: hex(toIssuer(asked)), enrolment })),
       headers: { "content-type": "application/json" },
     });
-    if (REFUSALS[answer.status]) throw new Refused(REFUSALS[answer.status]);
-    found = answer.ok && (await answer.json());
+    need(answer.ok, REFUSALS[answer.status] ?? "the issuer of ballots is busy");
+    return ballotOf(asked, String((await answer.json()).signature));
   } catch (error) {
-    throw error instanceof Refused ? error : new Refused("the issuer of ballots cannot be reached", true);
+    // This file's class of refusals is not the one that pages know.
+    return error instanceof Refused ? error.message : "the issuer of ballots cannot be reached";
   }
-  if (!found) throw new Refused("the issuer of ballots is busy", true);
-  return ballotOf(asked, String(found.signature));
 }

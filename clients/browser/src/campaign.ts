@@ -17,6 +17,8 @@ export interface Campaign {
    * reports of each round, and releases them so many seconds after its end.
    */
   gateway?: { keys: { config: string; first_round: number }[]; relay?: { address: string; delay: number } };
+  /** If each entitled person has one ballot: where it is issued, with which key, and until when. */
+  ballots?: { expires: number; issuer: string; key: string };
   version: number;
 }
 

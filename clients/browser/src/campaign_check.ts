@@ -2,7 +2,7 @@
 import { type Campaign, fraction } from "./campaign.js";
 import { canonical } from "./canonical_json.js";
 import { keys, valuesOf } from "./encoding_check.js";
-import { crowd, views } from "./load_chunk.js";
+import { ballots, crowd, views } from "./load_chunk.js";
 import { localEps, whole, within } from "./numbers.js";
 import { need, Refused } from "./refused.js";
 
@@ -11,7 +11,7 @@ const MOST_ROUNDS = 1e5;
 const MOST_WIPES = 100;
 /** The largest denominator of a share. */
 const LARGEST_DENOMINATOR = 10n ** 18n;
-const FIELDS = /^encoding,first_round,(gateway,)?guarantee,mechanism,question,round_seconds,rounds,turns,version$/;
+const FIELDS = /^(ballots,)?encoding,first_round,(gateway,)?guarantee,mechanism,question,round_seconds,rounds,turns,version$/;
 const BASES: Record<string, string> = {
   "noisy-inner-product": "bits,eps,mechanism,width",
   present: "mechanism",
@@ -70,6 +70,8 @@ export async function checked(document: string): Promise<Campaign> {
     );
     const crowded = gateway && (await (await crowd()).crowdProblem(asked));
     need(!crowded, crowded!);
+    const unissued = asked.ballots && (await ballots()).ballotsProblem(asked.ballots);
+    need(!unissued, unissued!);
     // One report for each allowed wipe and one more, and what one reveals is at most the eps of its noise.
     const eps = (turns.wipes + 1) * (mechanism.base.eps ?? 0);
     need(

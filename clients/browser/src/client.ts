@@ -6,7 +6,7 @@ import { fetchBytes, system } from "./entropy.js";
 import { objects, offline, persist, program, watchNetwork } from "./environment.js";
 import { type Post, post } from "./http.js";
 import { fetched, opened } from "./joining.js";
-import { crowd, words } from "./load_chunk.js";
+import { ballots, crowd, words } from "./load_chunk.js";
 import type { Preview } from "./preview.js";
 import { need, Refused } from "./refused.js";
 import type { Account, Allowed, Ledger, Place, Sealed, State, Storage } from "./kept.js";
@@ -31,6 +31,8 @@ export interface Options extends Place {
   policy: Policy;
   /** Whether the person agrees, asked before anything is kept or sent. Without it, the client does nothing. */
   consent?: (campaign: string) => boolean | Promise<boolean>;
+  /** What entitles the person to a ballot, if the campaign has ballots: a code, or a new token of an account. */
+  enrolment?: string;
   post?: Post;
   /** Seconds since 1970. */
   clock?: () => number;
@@ -72,8 +74,11 @@ export class Client {
     this.#address = `${server.href.replace(/\/$/, "")}/campaigns/${this.#id}`;
   }
 
-  /** Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. */
-  async answer(given: unknown): Promise<Answered> {
+  /**
+   * Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. If the
+   * campaign has ballots, it first gets one from the issuer, and calls this again with it.
+   */
+  async answer(given: unknown, ballot?: Bytes): Promise<Answered> {
     if (!(await this.#agreed())) return "no consent";
     const { policy, clock } = this.#options;
     const [{ accounts }, known] = await this.#storage.read(this.#id);
@@ -82,7 +87,7 @@ export class Client {
     const page = JSON.stringify([policy, program()]);
     need(known?.page != page, known?.refused!);
     const document = known?.campaign || (await fetched(this.#address, this.#id));
-    return this.#storage.locked("", async () => {
+    const found = await this.#storage.locked<Answered | Bytes>("", async () => {
       const [ledger, state] = await this.#kept();
       const account = ledger.accounts[this.#id];
       if (account && (account.done || !state)) return "done";
@@ -108,18 +113,23 @@ export class Client {
         return "kept";
       }
       const seen = Math.min(state?.seen ?? round, round);
-      if (seen == round) {
-        await this.#storage.write(ledger, this.#id, { campaign: document, seen, days });
-        return "not yet";
+      const secret = state?.secret ?? (asked.ballots && (await fetchBytes(32, system)));
+      if (seen == round || (secret && !ballot)) {
+        await this.#storage.write(ledger, this.#id, { campaign: document, seen, days, secret });
+        return seen == round ? "not yet" : secret!;
       }
       persist();
       const drawn = await drawTurn(asked, system);
       ledger.accounts[this.#id] = joined;
       joined.done = !drawn.turn || drawn.turn <= round;
-      const begun = joined.done ? undefined : { campaign: document, ...drawn, value, days };
+      const begun = joined.done ? undefined : { campaign: document, ...drawn, value, days, ballot };
       await this.#storage.write(ledger, this.#id, begun);
       return joined.done ? "done" : "kept";
     });
+    if (typeof found == "string") return found;
+    const fresh = await (await ballots()).fetched(document, found, this.#options);
+    need(typeof fresh != "string", fresh as string);
+    return this.answer(given, fresh);
   }
 
   /** Note a use, and answer on how many of the last 28 days there was one, or only that somebody is there. */

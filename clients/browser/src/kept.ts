@@ -51,6 +51,8 @@ export interface State extends Partial<Turn>, Answers {
   page?: string;
   /** Before joining: the round in which the person was first asked. */
   seen?: number;
+  /** Before joining, if the campaign has ballots: the request for one follows from it. */
+  secret?: Bytes;
   /** The days of use, counted from 1970. */
   days?: number[];
   sealed?: Sealed;

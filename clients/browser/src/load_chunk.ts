@@ -2,6 +2,7 @@
 import { Refused } from "./refused.js";
 
 /** The addresses and the digests of the chunks; the build sets them. */
+declare const BALLOTS: string, BALLOTS_DIGEST: string;
 declare const CONSENT: string, CONSENT_DIGEST: string;
 declare const CROWD: string, CROWD_DIGEST: string;
 declare const PREVIEW: string, PREVIEW_DIGEST: string;
@@ -30,6 +31,8 @@ async function loaded<T>(chunk: string, integrity: string, load: () => Promise<T
   }
 }
 
+/** What only campaigns with ballots need: blind signatures. */
+export const ballots = () => loaded(BALLOTS, BALLOTS_DIGEST, () => import("./ballots.js"));
 /** The element that asks people, for pages without a question of their own. */
 export const consent = () => loaded(CONSENT, CONSENT_DIGEST, () => import("./consent.js"));
 /** What only campaigns that rely on a crowd need: Oblivious HTTP. */

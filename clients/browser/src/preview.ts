@@ -21,6 +21,8 @@ export interface Preview {
 }
 
 const HEADER = 21;
+/** The number of bytes of a ballot that follow the answer. */
+const BALLOT = 272;
 
 /** The preview of a campaign, with this report. */
 export function preview(
@@ -31,13 +33,14 @@ export function preview(
   id: string,
 ): Preview {
   const { eps } = asked.guarantee;
+  const rest = crypto.getRandomValues(new Uint8Array(asked.ballots ? BALLOT : 0));
   const others = Object.entries(accounts).reduce((sum, [name, each]) => sum + (name == id ? 0 : each.eps), 0);
   const left = policy.eps - others - eps;
   return {
     question: asked.question,
-    report: hex(body),
+    report: hex(body) + hex(rest),
     says: says(asked, number(body.slice(HEADER).reverse())),
-    words: [sending(asked), ...relay(asked), telling(asked)],
+    words: [sending(asked), ...relay(asked), ...ballot(asked), telling(asked)],
     budget: budget(eps, policy.eps, left),
     eps_upper: eps,
     eps_left: left,
@@ -59,6 +62,14 @@ function periods(rounds: number, seconds: number): string {
   const [unit, noun] = UNITS.find(([unit]) => seconds % unit == 0)!;
   return seconds == unit ? many(rounds, noun) : `${many(rounds, "period")} of ${many(seconds / unit, noun)}`;
 }
+
+const ballot = ({ ballots }: Campaign): string[] =>
+  ballots
+    ? [
+        `You are counted once: ${new URL(ballots.issuer).host} gives you one ballot, and so learns that you take part. ` +
+          "Nobody can tell whose ballot an answer shows.",
+      ]
+    : [];
 
 const day = (seconds: number) =>
   new Date(1000 * seconds).toLocaleDateString("en-GB", {

@@ -1,5 +1,5 @@
 /** A client's only turn in a campaign: the round that it draws when it joins, and the report of this round. */
-import type { Bytes } from "./bytes.js";
+import { type Bytes, number } from "./bytes.js";
 import { begins, type Campaign, fraction } from "./campaign.js";
 import { encode } from "./encodings.js";
 import { plain } from "./campaign_check.js";
@@ -22,6 +22,8 @@ export interface Turn {
   fresh: Bytes;
   /** The round; 0 without a turn. */
   turn: number;
+  /** What is shown with the report, if the campaign has ballots. */
+  ballot?: Bytes;
 }
 
 /** What is kept until the report is made. */
@@ -69,9 +71,10 @@ export const presentValue = async (asked: Campaign, kept: Answers, now: number, 
   asked.encoding.looks ? (await views()).path(asked, kept, now, answer) : (answer ?? kept.value!);
 
 /** The report about a value, in the bytes that are sent. */
-export async function report(asked: Campaign, { turn, key, fresh }: Turn, value: bigint): Promise<Bytes> {
+export async function report(asked: Campaign, { turn, key, fresh, ballot }: Turn, value: bigint): Promise<Bytes> {
   const { draw, reportBits } = await partsOf(asked);
   const { base } = asked.mechanism;
   const answer = await draw(base, value, drawn(key, "noise", fresh));
-  return wire(turn, await drawn(key, "nonce", fresh)(16), answer, reportBits(base));
+  const nonce = ballot ? number(ballot.slice(0, 16)) : await drawn(key, "nonce", fresh)(16);
+  return new Uint8Array([...wire(turn, nonce, answer, reportBits(base)), ...(ballot?.slice(16) ?? [])]);
 }

@@ -47,6 +47,11 @@ class Preview:
             else "It is sealed, and goes through a relay of your policy: the collector does not learn who sent it.",
             self._told(),
         ]
+        if asked.ballots is not None:
+            told.append(
+                f"You are counted once: {asked.ballots.issuer} gives you one ballot, and so learns that you take "
+                "part. Nobody can tell whose ballot a report shows."
+            )
         if asked.turns is not None:
             told.append(f"It is sent once at most, in one of {asked.turns.rounds:,} rounds, drawn in secret.")
         if self.refusal is not None:

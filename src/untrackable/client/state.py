@@ -163,7 +163,7 @@ class State:
     def write(self, folder: Folder, campaign: str) -> None:
         """Replace the state on disk."""
         content = {
-            "ballot": self.ballot.hex(),
+            **({"ballot": self.ballot.hex()} if self.ballot else {}),
             "days": None if self.days is None else asdict(self.days),
             "fresh": self.ratchet.fresh.hex(),
             "kept": [[value, state.hex()] for value, state in self.kept.items()],
@@ -195,7 +195,7 @@ class State:
             None if sealed is None else PreparedReport(int(sealed[0]), bytes.fromhex(sealed[1])),
             None if days is None else DaysOfUse(**days),
             tuple(LookAnswer(int(look), int(value)) for look, value in content["looks"]),
-            bytes.fromhex(content["ballot"]),
+            bytes.fromhex(content.get("ballot", "")),
         )
 
 
