@@ -388,6 +388,7 @@ def test_a_refused_campaign_is_left_in_peace_for_a_day(tmp_path: Path) -> None:
     clock.late_in(2)
     given = {
         "answer": [2],
+        "enrolment": "",
         "campaign": asked.to_bytes(),
         "folder": str(tmp_path / "c"),
         "policy": None,
@@ -470,6 +471,7 @@ def test_a_home_that_is_forgotten_after_every_run_sends_nothing(tmp_path: Path) 
         clock.late_in(round)
         given = {
             "answer": [2],
+            "enrolment": "",
             "campaign": asked.to_bytes(),
             "folder": str(tmp_path / f"{round}"),
             "policy": None,
