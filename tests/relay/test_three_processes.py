@@ -14,17 +14,23 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
-from tests.client.test_crowd_campaigns import crowded
+from tests.cli.test_ballots import serving
+from tests.client.test_crowd_campaigns import crowded, one_turn
 from tests.collector.servers import process
 from tests.collector.test_faults import stored
 from tests.relay.gateways import ROOT, relay_process
 from untrackable import strict_json
+from untrackable.ballots.enrolment import Entitled
+from untrackable.ballots.register import Register
 from untrackable.collector.api import create_campaign
 from untrackable.collector.settings import open_store
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.sealing import SEALED_ANSWER_LENGTH, SEALED_LENGTH
-from untrackable.protocol.campaign import Gateway
+from untrackable.protocol.ballots import CampaignBallots
+from untrackable.protocol.campaign import Campaign, Gateway
+from untrackable.theory.turns import Turns
 
 PEOPLE = ("127.77.1.2", "127.77.1.3", "127.77.1.4")
 RELAY, COLLECTOR, BETWEEN = "127.77.2.2", "127.77.3.2", "127.77.3.3"
@@ -131,14 +137,42 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path) -> None:
-    at_collector, at_relay, at_people = (tmp_path / name for name in ("collector", "relay", "people"))
-    for folder in (at_collector, at_relay, at_people):
+@contextlib.contextmanager
+def issuing(folder: Path, asked: Campaign, balloted: bool) -> Iterator[Campaign]:
+    """The campaign, with ballots from an issuer that is a process of its own if it is to have them."""
+    if not balloted:
+        yield asked
+        return
+    register = Register.make(folder / "issuer.ballots", Entitled.ANYBODY, asked.first_round + 86_400)
+    with serving(folder / "issuer.ballots") as issuer:
+        yield replace(asked, ballots=CampaignBallots(issuer, register.key, register.expires))
+    register.close_file()
+
+
+@pytest.mark.parametrize("balloted", [False, True], ids=["in every round", "one turn with a ballot"])
+def test_the_collector_has_no_address_and_the_relay_no_report(tmp_path: Path, balloted: bool) -> None:
+    at_issuer, at_collector, at_relay, at_people = (
+        tmp_path / name for name in ("issuer", "collector", "relay", "people")
+    )
+    for folder in (at_issuer, at_collector, at_relay, at_people):
         folder.mkdir()
     keys = GatewayKeys().with_list(2, 30)
     write_keys(tmp_path / "gateway.keys", keys)
     gateway = Gateway.from_json(keys.public_list(1))
-    asked = replace(crowded(), first_round=int(time.time()) - 600, gateway=gateway)
+    plain = one_turn() if balloted else crowded()
+    if plain.turns is not None:
+        plain = replace(plain, rounds=1, turns=Turns(rounds=1))
+    asked = replace(plain, first_round=int(time.time()) - 600, gateway=gateway)
+    with issuing(at_issuer, asked, balloted) as whole:
+        search(whole, tmp_path, at_collector, at_relay, at_people)
+        written = b"\0".join(files(at_issuer).values())
+    addresses = [mark for address in PEOPLE for mark in (address.encode(), socket.inet_aton(address))]
+    assert not any(mark in written for mark in addresses)
+    assert bool(written) == balloted
+
+
+def search(asked: Campaign, tmp_path: Path, at_collector: Path, at_relay: Path, at_people: Path) -> None:
+    """Let people send, and search every byte."""
     (tmp_path / "campaign.json").write_bytes(asked.to_bytes())
     url = f"sqlite:///{at_collector}/x.db"
     store = open_store(url)
