@@ -77,7 +77,7 @@ def issuer(tmp_path: Path) -> Issuer:
 
 
 def ballot_in(body: bytes, asked: Campaign) -> bytes:
-    (found,) = wire.of_campaign(asked).decode(body).ballots()
+    (found,) = wire.of_campaign(asked).ballots(body)
     return found
 
 

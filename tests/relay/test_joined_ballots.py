@@ -65,10 +65,10 @@ class BallotObserver(Observer):
     def pass_on(self, request: bytes) -> bytes | None:
         assert self.asked is not None
         opened = open_request(self.keys.opening_keys(), request[-SEALED_LENGTH:])
-        decoded = of_campaign(self.asked).decode(BinaryRequest.from_bytes(opened.content).content)
-        number = sender(decoded.payloads.tobytes()[:SIZE])
+        wire, report = of_campaign(self.asked), BinaryRequest.from_bytes(opened.content).content
+        number = sender(wire.decode(report).payloads.tobytes()[:SIZE])
         self.arrived.append((time.time(), number))
-        (self.ballots[number],) = decoded.ballots()
+        (self.ballots[number],) = wire.ballots(report)
         return slowly(self.port, request)
 
 

@@ -40,19 +40,11 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WireReports:
-    """Well-formed reports: their rounds, and their other parts as bytes along the last axis.
-
-    `rests` are what of a ballot follows the answer, if the campaign has ballots.
-    """
+    """Well-formed reports: their rounds, and their nonces and answers as bytes along the last axis."""
 
     rounds: "NDArray[np.uint32]"
     nonces: "NDArray[np.uint8]"
     payloads: "NDArray[np.uint8]"
-    rests: "NDArray[np.uint8]"
-
-    def ballots(self) -> list[bytes]:
-        """The ballots of the reports, if their campaign has ballots."""
-        return [nonce.tobytes() + rest.tobytes() for nonce, rest in zip(self.nonces, self.rests, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +108,15 @@ class Wire:
         self._refuse(table["round"] == 0, "round must be at least 1")
         unused = 8 * self.payload - self.report_bits
         self._refuse(self._astray(table["payload"]), f"the last {unused} bits must be zero")
-        return WireReports(table["round"], table["nonce"], table["payload"], table["rest"])
+        return WireReports(table["round"], table["nonce"], table["payload"])
+
+    def ballots(self, body: bytes) -> list[bytes]:
+        """The ballots of all reports of a body, whose length must be right, if the campaign has ballots."""
+        after = HEAD + self.payload
+        return [
+            body[at + HEAD - NONCE : at + HEAD] + body[at + after : at + self.size]
+            for at in range(0, len(body), self.size)
+        ]
 
     @property
     def _layout(self) -> "np.dtype[np.void]":
