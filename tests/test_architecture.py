@@ -51,7 +51,7 @@ USES: dict[str, set[str]] = {
     },
     "collector": {
         "estimation", "mechanisms", "encodings", "protocol", "accounting", "discovery", "answers", "reports",
-        "auditing", "display", "oblivious", "planning", "serving", "settings",
+        "auditing", "ballots", "display", "oblivious", "planning", "serving", "settings",
     },
     "demo": {
         "theory", "mechanisms", "encodings", "protocol", "client", "auditing", "collector", "display", "serving",
@@ -77,7 +77,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reports": ("files", "arrow csv numpy", "reader", "*"),
     "auditing": ("streams attacks", "audit black_box", "recordings comparison", "file_audit"),
     "planning": ("goal_fields", "goals", "forecast", "plan"),
-    "client": ("folder policy quiet", "state ledger sender sending", "preview", "client", "job", "take_part"),
+    "client": ("folder policy quiet", "state ledger sender sending", "ballot preview", "client", "job", "take_part"),
     "cli": ("terminal", "mechanism_argument", "options", "campaign", "*"),
 }  # fmt: skip
 """Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""

@@ -1,6 +1,8 @@
 """Ballots at the collector: a report needs a valid one, and each counts once, in whatever round and under kills."""
 
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +15,19 @@ from tests.client.samples import DAY, START, turns_campaign
 from tests.collector.conftest import KINDS
 from tests.collector.killed_processes import killed_before
 from tests.collector.samples import answers
-from tests.collector.servers import Collector
+from tests.collector.servers import SETTINGS, Collector, collecting
 from tests.collector.test_app import problem
+from untrackable.ballots.enrolment import Entitled
+from untrackable.ballots.register import Register
 from untrackable.collector import closing
 from untrackable.collector.ballots import BallotVerifier, CountedBallots
 from untrackable.collector.closing import close_round, delete_campaign
 from untrackable.collector.sqlite import SqliteStore
 from untrackable.collector.store import Round, Rows, Store, StoredCampaign
 from untrackable.protocol import wire
-from untrackable.protocol.ballots import NUMBER, is_valid
+from untrackable.protocol.ballots import NUMBER, BallotRequest, CampaignBallots, is_valid
 from untrackable.protocol.campaign import Campaign
+from untrackable.randomizers.randomness import system
 
 STORES = KINDS
 MINT = Mint()
@@ -223,3 +228,38 @@ def test_campaigns_with_ballots_are_documents() -> None:
     assert again == ASKED
     assert again.ballots == MINT.ballots
     assert wire.of_campaign(again).size == wire.of(again.mechanism).size + 272
+
+
+def test_a_collector_may_also_be_the_issuer(tmp_path: Path) -> None:
+    """It issues at the same addresses, also for pages, and counts what it issued."""
+    register = Register.make(tmp_path / "a.ballots", Entitled.CODES, int(time.time()) + 3600)
+    (code,) = register.new_codes(1)
+    settings = replace(SETTINGS, registers=(tmp_path / "a.ballots",))
+    ballots = CampaignBallots("https://collect.example", register.key, register.expires)
+    asked = turns_campaign(ballots=ballots)
+    with collecting(SqliteStore.open(tmp_path / "store.db"), settings) as both:
+        both.create(asked)
+        request = BallotRequest.draw(register.key, asked.id, system)
+        url, page = f"/ballots/{register.key.id}", {"origin": "https://page.example"}
+        given = {"blinded": request.to_issuer().hex(), "enrolment": code}
+        answer = both.http.post(url, json=given, headers=page)
+        assert answer.headers["access-control-allow-origin"] == "*"
+        ballot = request.ballot(bytes.fromhex(answer.json()["signature"]))
+        again = BallotRequest.draw(register.key, asked.id, system).to_issuer().hex()
+        for changed, status, slug in (
+            ({"blinded": again}, 409, "already-issued"),
+            ({"enrolment": "no code"}, 403, "not-entitled"),
+        ):
+            refused = both.http.post(url, json={**given, **changed})
+            told = (refused.status_code, refused.json()["type"])
+            assert told == (status, f"urn:untrackable:problem:{slug}")
+        assert both.http.get(url).json()["entitled"] == "codes"
+        assert both.http.get(f"/ballots/{'0' * 64}").status_code == 404
+        both.clock.now = START + 0.5 * DAY
+        sent = wire.of_campaign(asked).encode(round=1, nonce=ballot, report=REPORT)
+        assert both.send(asked, sent).status_code == 204
+        assert close_round(both.store, asked, 1).reports == 1
+
+
+def test_a_collector_without_registers_issues_nothing(collector: Collector) -> None:
+    assert problem(collector.http.post(f"/ballots/{'0' * 64}", json={})) == (404, "not-found")

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from tests.ballots.samples import Mint
 from tests.client.samples import turns_campaign
 from tests.client.test_crowd_campaigns import one_turn
 from tests.collector.samples import campaign
@@ -234,3 +235,11 @@ def test_words_and_shares() -> None:
 def test_a_printed_error_is_not_below_the_bound() -> None:
     result = dataclasses.replace(campaign_accuracy(asked(10), 1000), error_upper=0.0681145)
     assert "±0.06812 (upper" in accuracy_words(result)
+
+
+def test_ballots_are_explained() -> None:
+    asked = turns_campaign(ballots=Mint().ballots)
+    words = guarantee_words(asked, "{}")[-1]
+    assert words.startswith("A report counts only with a ballot: https://issuer.example gives one to each person")
+    assert "Nobody can tell whose ballot a report shows (exact)." in words
+    assert not any("ballot" in sentence for sentence in guarantee_words(turns_campaign(), "{}"))

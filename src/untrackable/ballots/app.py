@@ -187,6 +187,11 @@ def _malformed(detail: str) -> NotIssued:
     return NotIssued(IssuerProblem.MALFORMED_REQUEST, detail)
 
 
+def refusal_of(error: NotIssued, retry_after: int) -> Response:
+    """The response for a ballot that is not issued."""
+    return problem_response(error.problem, error.detail, retry_after=retry_after)
+
+
 def create_issuer(registers: Sequence[Register], settings: IssuerSettings) -> Starlette:
     """Make the application of an issuer that stands alone. It closes the registers when it ends."""
     issuer = Issuer(registers, settings)

@@ -194,6 +194,7 @@ def _connections(help: str) -> Callable[[Decorated], Decorated]:
 @_REQUEST_SECONDS
 @setting("--origin", "origins", multiple=True, default=("*",), help="Web origin that may use it; repeatable.")
 @setting("--gateway-keys", type=FILE, default=None, metavar="KEYS", help="Private keys that open sealed reports.")
+@setting("--ballots", "registers", multiple=True, type=FILE, metavar="REGISTER", help="Issue ballots; repeatable.")
 @_ADDRESS_JSON
 def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chosen: Any) -> None:
     """Run a collector that takes reports over HTTP.
@@ -217,6 +218,10 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
             from untrackable.oblivious.gateway_keys import read_keys
 
             read_keys(settings.gateway_keys)
+        for register in settings.registers:
+            from untrackable.ballots.register import Register
+
+            Register(register).close_file()
     from untrackable.collector import app
 
     bound = listening_socket(host, port)

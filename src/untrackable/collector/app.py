@@ -29,6 +29,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from untrackable import strict_json
+from untrackable.ballots.app import Issuer, IssuerSettings, NotIssued, refusal_of
+from untrackable.ballots.register import Register
 from untrackable.collector import browser, problems
 from untrackable.collector.api import ADDRESS as ESTIMATE_METRICS
 from untrackable.collector.api import NO_STORE, ManagementApi, PublicApi
@@ -53,8 +55,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("untrackable.collector")
 
 
-_SHARED = re.compile("/campaigns/[^/]+(/guarantee|/reports|/rounds|(/rounds/[0-9]+)?/estimate)?")
-"""The addresses for pages of other origins: campaigns, their reports and their estimates."""
+_SHARED = re.compile("/ballots/[^/]+|/campaigns/[^/]+(/guarantee|/reports|/rounds|(/rounds/[0-9]+)?/estimate)?")
+"""The addresses for pages of other origins: ballots, campaigns, their reports and their estimates."""
 _OTHER_PAGE = Refused(Problem.MALFORMED_REQUEST, "pages of this origin may not send this request")
 
 
@@ -93,6 +95,7 @@ def create_app(
     gateway = _gateway(service)
     upload = ReportUpload(service, None if gateway is None else gateway.store)
     public, management = PublicApi(service), ManagementApi(service)
+    issuer = Issuer([Register(path) for path in service.settings.registers], IssuerSettings())
     work, audits = HeavyWork(), HeavyWork()
 
     @asynccontextmanager
@@ -102,6 +105,7 @@ def create_app(
         try:
             yield
         finally:
+            issuer.close()
             for process in (work, audits):
                 await run_in_threadpool(process.stop)
             ending = asyncio.ensure_future(running.__aexit__(None, None, None))
@@ -137,10 +141,13 @@ def create_app(
         Route(ESTIMATE_METRICS, public.estimate_metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         Route("/client/{name}", browser.serve, methods=["GET"]),
+        *(issuer.routes if service.settings.registers else ()),
         *dashboard_routes(service, work, audits),
     ]
 
     def refusal(error: Exception, scope: Scope | None = None) -> Response:
+        if isinstance(error, NotIssued):
+            return refusal_of(error, service.settings.retry_after)
         problem, detail = _problem(error)
         service.metrics.count_problem(problem)
         respond = error_page if scope is not None and wants_page(scope) else problems.response
@@ -165,7 +172,7 @@ def create_app(
                 refused=lambda: refusal(_OTHER_PAGE),
             ),
         ],
-        exception_handlers=dict.fromkeys((Refused, StoreUnavailable, HTTPException), refused),
+        exception_handlers=dict.fromkeys((Refused, NotIssued, StoreUnavailable, HTTPException), refused),
     )
     app.router.redirect_slashes = False
     app.state.service, app.state.upload = service, upload

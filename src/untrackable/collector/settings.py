@@ -49,6 +49,8 @@ class Settings:
     """The web origins whose pages may use the collector."""
     gateway_keys: Path | None = None
     """The file with the private keys that open sealed reports. Without one, the collector is no gateway."""
+    registers: tuple[Path, ...] = ()
+    """The registers of ballots that this collector issues, if it is an issuer, too."""
 
     def __post_init__(self) -> None:
         whole = ("minimum_reports", "largest_body", "room", "group", "retry_after", "largest_head", "connections")

@@ -16,6 +16,7 @@ from untrackable.errors import UntrackableError
 from untrackable.planning.forecast import ErrorLaw, fewest_reports, law_of, look_law
 from untrackable.planning.goal_fields import LARGEST_PEOPLE
 from untrackable.planning.goals import USABLE_ERROR, Goals, counted
+from untrackable.protocol.ballots import CampaignBallots
 from untrackable.protocol.campaign import Campaign, CrowdGuarantee, HoldingRelay
 from untrackable.theory.search import smallest_integer
 from untrackable.theory.turns import AMONG, recognition_upper
@@ -148,7 +149,18 @@ def guarantee_words(campaign: Campaign, verdict: str) -> list[str]:
     truth, sentences = campaign.mechanism.truthfulness(), told(campaign, verified)
     if campaign.guarantee.eps > _LARGE and truth is not None:
         sentences.append(f"This eps is large. {truth_words(*truth)}")
+    if campaign.ballots is not None:
+        sentences.append(ballot_words(campaign.ballots))
     return sentences
+
+
+def ballot_words(ballots: CampaignBallots) -> str:
+    """What ballots do, and what they do not."""
+    return (
+        f"A report counts only with a ballot: {ballots.issuer} gives one to each person who is entitled, until "
+        f"{_date(ballots.expires)}, and so learns who takes part. Nobody can tell whose ballot a report shows "
+        "(exact). People who run the issuer could invent others."
+    )
 
 
 def _turns_words(campaign: Campaign, verified: dict[str, Any]) -> list[str]:
