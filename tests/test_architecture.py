@@ -77,7 +77,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "reports": ("files", "arrow csv numpy", "reader", "*"),
     "auditing": ("streams attacks", "audit black_box", "recordings comparison", "file_audit"),
     "planning": ("goal_fields", "goals", "forecast", "plan"),
-    "client": ("folder policy quiet", "state ledger sender sending", "ballot preview", "client", "job", "take_part"),
+    "client": (
+        "folder policy quiet", "state ledger sender sending", "ballot preview", "client", "job", "take_part",
+    ),
     "cli": ("terminal", "mechanism_argument", "options", "campaign", "*"),
 }  # fmt: skip
 """Layers of modules within a package, from the lowest one. A module uses its own layer and those below."""
