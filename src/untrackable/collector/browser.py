@@ -82,7 +82,15 @@ _HEADERS = {
     "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
 }
-_BASES = ("noisy-inner-product", "one-bit-mean", "present", "randomized-response", "subset-selection", "views")
+_BASES = (
+    "divided",
+    "noisy-inner-product",
+    "one-bit-mean",
+    "present",
+    "randomized-response",
+    "subset-selection",
+    "views",
+)
 """The local mechanisms that the client for web pages knows, by their names in JSON."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"

@@ -252,8 +252,19 @@ def details(plan: Plan) -> list[str]:
     )
     if plan.mechanism.shift() is not None:
         told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")
-    told.append("Rounds that are pooled weigh people by how often they are active.")
+    told += ["Rounds that are pooled weigh people by how often they are active.", _in_pages(plan)]
     return [*told, f"Asked for: {asked(plan.goals)}."]
+
+
+def _in_pages(plan: Plan) -> str:
+    """What the campaign asks of a web page."""
+    if plan.goals.discovered is not None:
+        return "Web pages cannot ask this: their client does not know strings that nobody listed. Programs can."
+    held, late = "any visit in their round if the relay holds reports", "a visit late enough in their round"
+    return (
+        "A web page needs a few lines: it asks each visitor first, keeps the answer in their browser, and sends "
+        f"one report, with {held if plan.solved.relay else late}."
+    )
 
 
 def better_words(eps: float | None, goals: Goals) -> str:
