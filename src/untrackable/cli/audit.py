@@ -26,13 +26,7 @@ from untrackable.cli.options import (
     result_options,
     spark_session,
 )
-from untrackable.cli.terminal import (
-    PlainCommand,
-    Seconds,
-    one_line_errors,
-    print_json,
-    progress,
-)
+from untrackable.cli.terminal import PlainCommand, Seconds, one_line_errors, progress
 
 if TYPE_CHECKING:
     from untrackable.auditing.audit import Audit, TurnsAudit
@@ -85,7 +79,7 @@ def audit(
              untrackable audit campaign.json --people 10000
     """
     if listing or mechanism is None:
-        _list(output.as_json)
+        _list(output)
         return
     with one_line_errors():
         from untrackable.auditing.audit import REPORTS, audit_turns, held_reports
@@ -161,29 +155,24 @@ def _typed(options: dict[str, Any]) -> list[str]:
     return [text for name, value in options.items() for text in (f"--{name}", str(value).removesuffix(".0"))]
 
 
-def _list(as_json: bool) -> None:
+def _list(output: ResultOutput) -> None:
     from untrackable.settings.catalogue import CATALOGUE
 
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "parameters": list(entry.parameters()),
-                    "presets": {name: repr(make()) for name, make in entry.presets.items()},
-                    "cost": entry.cost,
-                }
-                for entry in CATALOGUE.values()
-            ]
-        )
-        return
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
+    lines = []
     for entry in CATALOGUE.values():
         takes = " ".join(f"{name}=" for name in entry.parameters())
         presets = f"  presets: {', '.join(entry.presets)}" if entry.presets else ""
-        console.print(f"[bold]{entry.name:19}[/bold] {takes}{presets}")
+        lines.append(f"{entry.name:19} {takes}{presets}")
+    told = [
+        {
+            "name": entry.name,
+            "parameters": list(entry.parameters()),
+            "presets": {name: repr(make()) for name, make in entry.presets.items()},
+            "cost": entry.cost,
+        }
+        for entry in CATALOGUE.values()
+    ]
+    output.tell(told, *lines)
 
 
 @click.command(cls=PlainCommand)

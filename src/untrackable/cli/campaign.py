@@ -18,7 +18,6 @@ from untrackable import strict_json
 from untrackable.cli.options import (
     FILE,
     GIVEN_FILE,
-    JSON,
     NO_ANSWERS,
     ResultOutput,
     bucket_options,
@@ -37,9 +36,7 @@ from untrackable.cli.options import (
 )
 from untrackable.cli.terminal import (
     CommandGroup,
-    echo,
     one_line_errors,
-    print_json,
     read_json,
     readable,
     write_page,
@@ -282,8 +279,8 @@ def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
 @campaign.command()
 @click.argument("file", type=FILE)
 @click.argument("campaigns", nargs=-1, type=GIVEN_FILE)
-@JSON
-def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
+@result_options()
+def directory(file: Path, campaigns: tuple[Path, ...], output: ResultOutput) -> None:
     """Add campaigns to a directory file and print its digest.
 
     Clients that pin the digest accept every campaign in the directory.
@@ -296,12 +293,8 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
     extended = listed.with_ids(read(path).id for path in campaigns)
     if extended != listed or not file.exists():
         write_page(file, extended.to_bytes().decode())
-    if as_json:
-        print_json({"digest": extended.digest, "campaigns": list(extended.ids)})
-        return
-    echo(f"directory {extended.digest}")
-    for name in extended.ids:
-        echo(f"  {name}")
+    told = {"digest": extended.digest, "campaigns": list(extended.ids)}
+    output.tell(told, f"directory {extended.digest}", *(f"  {name}" for name in extended.ids))
 
 
 def read(file: Path) -> Campaign:

@@ -172,7 +172,7 @@ def spark_session(engine: str, master: str | None) -> Iterator[SparkSession | No
         running.stop()
 
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _FILES = {
     "plot": (NewFile(*PICTURES, extra="plots"), "Write a picture: .svg, .pdf or .png."),
     "export": (NewFile(*TABLES), "Write a table: .csv, .parquet, .arrow or .json."),
@@ -188,6 +188,12 @@ class ResultOutput:
     export: Path | None = None
     plot: Path | None = None
     html: Path | None = None
+
+    def tell(self, data: Any, *lines: str, notes: Sequence[str] = ()) -> None:
+        """Print what a command did or looked up: the `data` as JSON, or lines, with notes on standard error."""
+        from untrackable.display.view import View
+
+        self.give(None, view=View(title="", sentences=lines, notes=notes, listing=True, json=lambda: data))
 
     def give(
         self,
@@ -256,7 +262,7 @@ def result_options(*files: Literal["export", "plot", "html"]) -> Decorator:
             for name, (kind, help) in reversed(_FILES.items())
             if name in files
         ]
-        return several(*options, JSON)(run)
+        return several(*options, _JSON)(run)
 
     return add
 

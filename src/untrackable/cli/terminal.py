@@ -41,14 +41,6 @@ def print_json(data: Any) -> None:
         click.echo(_with_escapes(line, lambda mark: strict_json.write(mark, ascii=True)[1:-1]))
 
 
-def tell(as_json: bool, data: Any, words: str) -> None:
-    """Print what a command did, as JSON or in one line of words."""
-    if as_json:
-        print_json(data)
-    else:
-        echo(words)
-
-
 def print_sentences(console: Console, sentences: Sequence[str], indent: str = "", style: str = "") -> None:
     """Print sentences around a table: whole lines into a pipe, wrapped and indented lines on a terminal."""
     for sentence in map(printable, sentences):

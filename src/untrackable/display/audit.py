@@ -36,7 +36,6 @@ from untrackable.display.numbers import (
     all_of,
     as_dict,
     cell,
-    known_ends,
     lower,
     number,
     percent,
@@ -84,7 +83,7 @@ class Line(NamedTuple):
     @staticmethod
     def of(heading: str, what: str, bracket: Bracket, meaning: str) -> "Line":
         """A number that is known as a bracket."""
-        return Line(heading, what, *shown(bracket), meaning, None, *known_ends(bracket))
+        return Line(heading, what, *shown(bracket), meaning, None, *bracket.known_ends)
 
     @staticmethod
     def at_most(heading: str, what: str, bound: float, meaning: str) -> "Line":

@@ -2,7 +2,8 @@
 
 `view_of` gives the view of a result: what it is in one line, sentences, tables, charts, and columns for data tools.
 The terminal (`cli/terminal.py`), a page (`page.py`) and a picture (`charts.py`) are made of it, and here what a
-notebook shows and files of columns. What is dear is made when it is asked for: charts need Altair.
+notebook shows and files of columns. What is dear is made when it is asked for: charts need Altair, and a command
+that says one line loads nothing but this.
 """
 
 import importlib
@@ -15,11 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from untrackable import checks, strict_json
 from untrackable.brackets import Bracket
-from untrackable.display.numbers import known_ends
 from untrackable.errors import ReportFileError
-from untrackable.estimation.estimate import arrow_table, json_text, write_csv
 from untrackable.extras import extra
-from untrackable.reports.files import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -186,6 +184,9 @@ def write_columns(path: Path, columns: Columns, about: Mapping[str, Any] = _NOTH
 
     JSON, Parquet and Arrow also say what `about` says about all rows.
     """
+    from untrackable.estimation.estimate import json_text, write_csv
+    from untrackable.reports.files import whole_file
+
     checks.choice("ending", path.suffix, FILES)
     try:
         with whole_file(path) as file:
@@ -230,6 +231,8 @@ def _cells(columns: Columns) -> dict[str, Any]:
 
 
 def _arrow(columns: Columns, about: Mapping[str, Any]) -> "pa.Table":
+    from untrackable.estimation.estimate import arrow_table
+
     arrays = {
         name: arrow_array(column) if isinstance(column, Column) else column for name, column in columns.items()
     }
@@ -259,7 +262,7 @@ def truths(values: Iterable[bool]) -> Column:
 def ends(name: str, rows: Sequence[T], of: Callable[[T], Bracket | None]) -> dict[str, Column]:
     """Three columns of one number: both ends, as far as they are known, and the certainty."""
     brackets = [of(row) for row in rows]
-    known = [(None, None) if each is None else known_ends(each) for each in brackets]
+    known = [(None, None) if each is None else each.known_ends for each in brackets]
     return {
         f"{name}_lower": floats(lower for lower, _ in known),
         f"{name}_upper": floats(upper for _, upper in known),
