@@ -255,53 +255,6 @@ CAPTIONS = {
 }
 """The title and the caption of each chart of an audit."""
 
-FORMULAS = (
-    (
-        "One person or two",
-        "P: reports of one person who holds u. Q: the reports in J come from one person, the others from another, "
-        "and both hold u. Each report has its own round.",
-        "Naor, Vexler, definition of untrackable, with the product measure",
-    ),
-    (
-        "Attendance",
-        "P: one person, who answers every round from one of two places, each half of the time. Q: a different "
-        "person at each place. In one round, just one of the places sees an answer with probability 1 or 1/2. "
-        "Recognised among N after k rounds: at most 2^k/N.",
-        "",
-    ),
-    ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
-    (
-        "delta(gamma)",
-        "max over sets T of P(T) − e^gamma·Q(T), or with P and Q exchanged; advantage = delta(0).",
-        "",
-    ),
-    (
-        "Recognised among M",
-        "min over gamma of delta(gamma) + e^gamma/M: picking one of M is a test with false positive rate 1/M.",
-        "Neyman, Pearson 1933",
-    ),
-    (
-        "τ",
-        "the largest absolute loss over one stream of P and one of Q for each split 1 … ⌊k/2⌋.",
-        "Naor, Vexler, appendix",
-    ),
-    (
-        "In a crowd",
-        "a person's report is of a part that the two values share or of one that they do not, and everybody "
-        "else's law contains the same parts. The observer is granted the part of every report. What is left is how "
-        "many reports are of each part, in both worlds.",
-        "",
-    ),
-    (
-        "Different values",
-        "δ(α) = Σ w(u)·(1 − α·w(u))·δ′(α·(1 − w(u))/(1 − α·w(u))) for values u with probabilities w(u), where "
-        "δ′ is that of one value against another; matched among M: at most δ(α) + α/M for every α.",
-        "",
-    ),
-    ("Error radius", "span·√(ln(2/β)/(2n)).", "Hoeffding 1963"),
-)
-"""Name, formula and source of the numbers in audits and comparisons."""
-
 
 def verdict(audit: Audit | TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
@@ -844,7 +797,7 @@ def audit_page(audit: Audit | TurnsAudit, mechanism: Any, name: str, command: li
         charts,
         command,
         title=f"{name}: can its reports be followed?",
-        formulas=FORMULAS,
+        formulas="audit_formulas.html",
         how=_how(mechanism),
         source=audit.published,
         parameters=audit.mechanism,

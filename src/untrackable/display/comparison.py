@@ -13,7 +13,7 @@ from untrackable.auditing.comparison import (
     Comparison,
 )
 from untrackable.brackets import Bracket
-from untrackable.display.audit import FORMULAS, crowd_cell
+from untrackable.display.audit import crowd_cell
 from untrackable.display.campaign import share
 from untrackable.display.charts import COLOURS, Key, Series, alt, few_ticks, points
 from untrackable.display.numbers import as_dict, cell, number, said, upper
@@ -366,6 +366,6 @@ def comparison_page(comparison: Comparison, command: list[str]) -> str:
         make_charts(comparison, 0),
         command,
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
-        formulas=FORMULAS,
+        formulas="audit_formulas.html",
         parameters="\n".join(row.mechanism for row in comparison.rows),
     )

@@ -37,12 +37,12 @@ def result_page(
     command: Sequence[str],
     *,
     title: str,
-    formulas: Sequence[tuple[str, str, str]],
+    formulas: str,
     how: str = "",
     source: str = "",
     parameters: str = "",
 ) -> str:
-    """The page of a result. `formulas` have a name, the formula and its source; `command` makes the page again."""
+    """The page of a result. `formulas` is the template with those of its numbers; `command` makes it again."""
     return page_template("untrackable.display", "page_shell.html").render(
         version=__version__,
         bundle=_script(converter().javascript_bundle()),

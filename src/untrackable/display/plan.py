@@ -625,28 +625,9 @@ def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, pl
     return alt.layer(*lines, *marks, key.legend).properties(height=HEIGHT)
 
 
-_FORMULAS = [
-    (
-        "One turn",
-        "each of n people answers in one of k rounds, with probability q/k in each: m = n·q/k reports.",
-        "",
-    ),
-    (
-        "Standard error",
-        "√(V/m + p(1−p)(1−m/n)/m): V is the variance of one report given its value, p the share of people.",
-        "",
-    ),
-    (
-        "Error",
-        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
-        "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
-        "",
-    ),
-    ("Privacy", "the largest log ratio of probabilities of one report, times the answers that wipes allow.", ""),
-]
-
-
 def plan_page(plan: Plan | QuestionSet, command: list[str], view: View | None = None) -> str:
     """The page of a plan, or of several questions together; `command` makes it again."""
     title = f"What will {'this campaign' if isinstance(plan, Plan) else 'these questions'} tell?"
-    return result_page(view or make_view(plan), make_charts(plan, 0), command, title=title, formulas=_FORMULAS)
+    return result_page(
+        view or make_view(plan), make_charts(plan, 0), command, title=title, formulas="plan_formulas.html"
+    )
