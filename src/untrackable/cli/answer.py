@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import time
@@ -16,7 +15,7 @@ import click
 from untrackable import strict_json
 from untrackable.brackets import at_least, at_most
 from untrackable.cli import campaign as campaigns
-from untrackable.cli.options import GIVEN_FILE, Decorator, ResultOutput, result_options, several, when
+from untrackable.cli.options import GIVEN_FILE, Decorator, ResultOutput, gathered, result_options, when
 from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors
 from untrackable.client.policy import LIMITS
 from untrackable.client.quiet import default_folder, switched_off
@@ -52,18 +51,10 @@ FOLDER = click.option(
 )
 
 
-def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for a policy. The command gets them as one mapping, `limits`; what is not given is None."""
-
-    @functools.wraps(command)
-    def collected(*args: Any, **given: Any) -> Any:
-        limits = {name: given.pop(name) for name in (*LIMITS, "relays")}
-        return command(*args, limits={**limits, "relays": limits["relays"] or None}, **given)
-
-    relays = click.option(
-        "--relay", "relays", multiple=True, metavar="URL", show_default="stored", help="Trusted relay; give all."
-    )
-    return several(*map(_limit_option, LIMITS), relays)(collected)
+def _limits(given: dict[str, Any]) -> dict[str, Any]:
+    """The options for a policy as one mapping, `limits`; what is not given is None."""
+    limits = {name: given.pop(name) for name in (*LIMITS, "relays")}
+    return given | {"limits": {**limits, "relays": limits["relays"] or None}}
 
 
 def _limit_option(name: str) -> Decorator:
@@ -72,6 +63,15 @@ def _limit_option(name: str) -> Decorator:
         option, shown = f"{option}/--turns-only", "no"
     kind = type(LIMITS[name])
     return click.option(option, type=kind, default=None, show_default=f"stored, or {shown}", help=_HELP[name])
+
+
+policy_options = gathered(
+    _limits,
+    *map(_limit_option, LIMITS),
+    click.option(
+        "--relay", "relays", multiple=True, metavar="URL", show_default="stored", help="Trusted relay; give all."
+    ),
+)
 
 
 def lowered_policy(folder: Path, given: Mapping[str, Any]) -> Policy:

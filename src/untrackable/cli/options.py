@@ -70,6 +70,19 @@ def several(*options: Decorator) -> Decorator:
     return add
 
 
+def gathered(change: Callable[[dict[str, Any]], dict[str, Any]], *options: Decorator) -> Decorator:
+    """Add several options to a command, and let `change` make its arguments of what is given."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(*args: Any, **given: Any) -> Any:
+            return command(*args, **change(given))
+
+        return several(*options)(run)
+
+    return add
+
+
 def was_given(name: str) -> bool:
     """Whether somebody gave this option of the command that runs."""
     return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
@@ -100,24 +113,22 @@ _OUTSIDE = click.Choice(["error", "clamp", "separate"])
 def bucket_options(encoding: str) -> Decorator:
     """Add the options to a command. Its argument of this name is then the encoding that they describe, as JSON."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def run(*args: Any, buckets: str | None, below: str | None, above: str | None, **options: Any) -> Any:
-            if buckets is None and (below or above):
-                raise click.UsageError("--below and --above need --buckets")
-            if buckets is not None:
-                if options[encoding] is not None:
-                    raise click.UsageError("give one of --buckets and --encoding")
-                options[encoding] = _as_json(buckets, below or "error", above or "error")
-            return command(*args, **options)
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        buckets, below, above = map(given.pop, BUCKET_OPTIONS)
+        if buckets is None and (below or above):
+            raise click.UsageError("--below and --above need --buckets")
+        if buckets is not None:
+            if given[encoding] is not None:
+                raise click.UsageError("give one of --buckets and --encoding")
+            given[encoding] = _as_json(buckets, below or "error", above or "error")
+        return given
 
-        return several(
-            click.option("--buckets", metavar="RANGES", help="Numbers: 50ms:20s:14:log, or all edges."),
-            click.option("--below", type=_OUTSIDE, metavar="HOW", help="Smaller ones: error, clamp, separate."),
-            click.option("--above", type=_OUTSIDE, metavar="HOW", help="Larger numbers, in the same way."),
-        )(run)
-
-    return add
+    return gathered(
+        change,
+        click.option("--buckets", metavar="RANGES", help="Numbers: 50ms:20s:14:log, or all edges."),
+        click.option("--below", type=_OUTSIDE, metavar="HOW", help="Smaller ones: error, clamp, separate."),
+        click.option("--above", type=_OUTSIDE, metavar="HOW", help="Larger numbers, in the same way."),
+    )
 
 
 def _as_json(text: str, below: Any, above: Any) -> str:
@@ -251,20 +262,15 @@ class ResultOutput:
 def result_options(*files: Literal["export", "plot", "html"]) -> Decorator:
     """Add --json and the options for these files. The command gets them as its argument `output`."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def run(*args: Any, as_json: bool, **options: Any) -> Any:
-            paths = {name: options.pop(name) for name in files}
-            return command(*args, output=ResultOutput(as_json=as_json, **paths), **options)
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        return given | {"output": ResultOutput(**{name: given.pop(name) for name in ("as_json", *files)})}
 
-        options = [
-            click.option(f"--{name}", type=kind, metavar="FILE", help=help)
-            for name, (kind, help) in reversed(_FILES.items())
-            if name in files
-        ]
-        return several(*options, _JSON)(run)
-
-    return add
+    options = [
+        click.option(f"--{name}", type=kind, metavar="FILE", help=help)
+        for name, (kind, help) in reversed(_FILES.items())
+        if name in files
+    ]
+    return gathered(change, *options, _JSON)
 
 
 ready_option = click.option(
@@ -297,19 +303,16 @@ PRESET = click.option("--preset", metavar="NAME", help="Use published parameters
 def mechanism_options(help: str) -> Decorator:
     """Add both options. The command gets `mechanism`, a function that makes it; None if it is not given."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def run(*args: Any, mechanism: str | None, preset: str | None, **options: Any) -> Any:
-            if mechanism is None:
-                if preset:
-                    raise click.UsageError("--preset needs --mechanism")
-                return command(*args, mechanism=None, **options)
-            words = words_of(mechanism)
-            return command(*args, mechanism=lambda: _made(words, preset), **options)
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        mechanism, preset = given["mechanism"], given.pop("preset")
+        if mechanism is None:
+            if preset:
+                raise click.UsageError("--preset needs --mechanism")
+            return given
+        words = words_of(mechanism)
+        return given | {"mechanism": lambda: _made(words, preset)}
 
-        return several(click.option("--mechanism", metavar="WORDS", help=help), PRESET)(run)
-
-    return add
+    return gathered(change, click.option("--mechanism", metavar="WORDS", help=help), PRESET)
 
 
 def words_of(text: str) -> list[str]:
