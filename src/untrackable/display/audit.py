@@ -13,25 +13,9 @@ from typing import Any, NamedTuple
 from untrackable.auditing.attacks import followed_beside
 from untrackable.auditing.audit import FEWER, OFTEN, SELDOM, Apart, Audit, InCrowd, TurnsAudit
 from untrackable.brackets import Bracket
+from untrackable.display import charts
 from untrackable.display.campaign import share
-from untrackable.display.charts import (
-    AMBER,
-    BLUE,
-    COLOURS,
-    HEIGHT,
-    NEUTRAL,
-    RED,
-    Key,
-    NamedBars,
-    Series,
-    alt,
-    few_ticks,
-    line_series,
-    log_ticks,
-    points,
-    share_axis,
-    span,
-)
+from untrackable.display.charts import alt
 from untrackable.display.numbers import (
     all_of,
     as_dict,
@@ -533,8 +517,8 @@ def _data(numbers: list[Line]) -> Columns:
     }
 
 
-_BAND = Series("between lower and upper bound", NEUTRAL, mark="square")
-_Attack = tuple[Series, int, Matched]
+_BAND = charts.Series("between lower and upper bound", charts.NEUTRAL, mark="square")
+_Attack = tuple[charts.Series, int, Matched]
 """An attack that was carried out: its look, after how many rounds, and how many people it matched."""
 
 
@@ -587,9 +571,9 @@ def _eps(amounts: list[tuple[str, Bracket]], delta: float) -> Chart:
         }
         for place, (_, eps) in enumerate(amounts)
     ]
-    x = alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks())
-    chart = NamedBars([name for name, _ in amounts], x)
-    for certainty, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED)):
+    x = alt.X("length:Q", title="eps", scale=charts.span(0.0, edge), axis=charts.few_ticks())
+    chart = charts.NamedBars([name for name, _ in amounts], x)
+    for certainty, colour in (("exact", charts.BLUE), ("upper bound", charts.AMBER), ("no bound", charts.RED)):
         chart.bars([row for row in rows if row["certainty"] == certainty], certainty, colour)
     title = f"eps at delta = {delta:g}: less is more private"
     caption = "How private one report is, and all reports together: over these rounds and for ever."
@@ -630,12 +614,12 @@ def _lines(
 ) -> Any:
     """Lines with their brackets as bands, and attacks that were carried out; `whole`: x counts something."""
     names, attacks = list(dict.fromkeys(row["line"] for row in rows)), list(attacks)
-    key = Key(
-        line_series(names, marks=marks),
+    key = charts.Key(
+        charts.line_series(names, marks=marks),
         ([_BAND] if _band_seen(rows) else []) + [look for look, *_ in attacks],
     )
     across = _across(x, [row["x"] for row in rows] if whole else [])
-    base = points(rows).encode(
+    base = charts.points(rows).encode(
         x=across,
         tooltip=[
             alt.Tooltip("line:N", title="line"),
@@ -645,13 +629,13 @@ def _lines(
             alt.Tooltip("certainty:N", title="certainty"),
         ],
     )
-    height = alt.Y("y:Q", title=y, scale=alt.Undefined if scale is None else scale, axis=few_ticks())
-    band = base.mark_area(opacity=0.15, color=NEUTRAL).encode(y=height, y2="low:Q", detail="line:N")
+    height = alt.Y("y:Q", title=y, scale=alt.Undefined if scale is None else scale, axis=charts.few_ticks())
+    band = base.mark_area(opacity=0.15, color=charts.NEUTRAL).encode(y=height, y2="low:Q", detail="line:N")
     layers = [band, *key.lines(base.encode(y=height)), key.legend]
     beside = max(row["x"] for row in rows) / 40
     for place, (look, rounds, matched) in enumerate(attacks):
         layers += _carried_out(key, across, look, rounds + place * beside, matched, least)
-    return alt.layer(*layers).properties(height=HEIGHT)
+    return alt.layer(*layers).properties(height=charts.HEIGHT)
 
 
 def _across(title: str, counted: list[int]) -> Any:
@@ -684,11 +668,11 @@ def _recognised_chart(audit: Audit) -> Any:
     attacks = []
     if audit.linked is not None:
         attacks.append(
-            (_attack("the same value", COLOURS[2], "diamond"), 2 * audit.linked.reports, audit.linked.top1)
+            (_attack("the same value", charts.COLOURS[2], "diamond"), 2 * audit.linked.reports, audit.linked.top1)
         )
     if audit.linked_apart is not None:
         apart = audit.linked_apart
-        attacks.append((_attack("different values", AMBER, "square"), 2 * apart.reports, apart.top1))
+        attacks.append((_attack("different values", charts.AMBER, "square"), 2 * apart.reports, apart.top1))
     title, scale = "reports, half from each of two places", alt.Scale(domain=[0, 1])
     return _lines(rows, title, "picked out of a crowd", marks=True, whole=True, scale=scale, attacks=attacks)
 
@@ -699,10 +683,10 @@ def _attended_chart(audit: Audit) -> Any:
     rows += _guess(audit, attended.curve[0].rounds, attended.curve[-1].rounds)
     attacks = []
     if attended.matched is not None:
-        look = _attack("attendance alone", COLOURS[2], "diamond")
+        look = _attack("attendance alone", charts.COLOURS[2], "diamond")
         attacks.append((look, attended.rounds, attended.matched.alone))
         if attended.matched.together is not None:
-            look = _attack("reports and attendance", COLOURS[3], "triangle-up")
+            look = _attack("reports and attendance", charts.COLOURS[3], "triangle-up")
             attacks.append((look, attended.rounds, attended.matched.together))
     scale = alt.Scale(type="log", domain=[least, 1], nice=False)
     title = "picked out of a crowd"
@@ -717,14 +701,16 @@ def _guess(audit: Audit, first: int, last: int) -> list[dict[str, Any]]:
     ]
 
 
-def _attack(by: str, colour: str, mark: str) -> Series:
-    return Series(f"attack, {by}, with interval (sampled)", colour, mark=mark, size=110)
+def _attack(by: str, colour: str, mark: str) -> charts.Series:
+    return charts.Series(f"attack, {by}, with interval (sampled)", colour, mark=mark, size=110)
 
 
-def _carried_out(key: Key, across: Any, look: Series, x: float, share: Matched, least: float) -> tuple[Any, Any]:
+def _carried_out(
+    key: charts.Key, across: Any, look: charts.Series, x: float, share: Matched, least: float
+) -> tuple[Any, Any]:
     """A mark for an attack that was carried out, and its interval; nothing is drawn below `least`."""
     ends = {"y": max(least, share.sampled), "low": max(least, share.lower), "high": max(least, share.upper)}
-    seen = points([{"x": x, "line": look.name, **ends}]).encode(x=across)
+    seen = charts.points([{"x": x, "line": look.name, **ends}]).encode(x=across)
     bar = seen.mark_rule(color=look.colour, strokeWidth=2).encode(y="low:Q", y2="high:Q")
     tip = alt.Tooltip("y:Q", title=look.name, format=".3~g")
     return bar, key.marks(seen, look.name).encode(y="y:Q", tooltip=[tip])
@@ -774,12 +760,14 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
         for i, share in enumerate(several.values(), len(known))
     ]
     scale = alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
-    x = alt.X("length:Q", title="picked out", scale=scale, axis=share_axis(values=log_ticks(guess / 2, 1)))
+    x = alt.X(
+        "length:Q", title="picked out", scale=scale, axis=charts.share_axis(values=charts.log_ticks(guess / 2, 1))
+    )
     title = f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows"
     return [
-        NamedBars([*known, *several], x)
-        .bars(bounds, "one campaign: at most (upper)", BLUE, guess / 2)
-        .bars(attacks, "several: the strongest attack found (lower)", AMBER, guess / 2)
+        charts.NamedBars([*known, *several], x)
+        .bars(bounds, "one campaign: at most (upper)", charts.BLUE, guess / 2)
+        .bars(attacks, "several: the strongest attack found (lower)", charts.AMBER, guess / 2)
         .limits([guess], "by guessing (exact)")
         .told([*bounds, *attacks], "length")
         .chart("turns", title)
@@ -788,13 +776,13 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
 
 def audit_page(audit: Audit | TurnsAudit, mechanism: Any, name: str, command: list[str]) -> str:
     """The page of the audit of a mechanism by that name; `command` makes it again."""
-    charts = list(make_charts(audit, 0))
+    drawn = list(make_charts(audit, 0))
     if isinstance(audit, Audit) and audit.linked_apart is not None:
         with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
-            charts.append(following_chart(followed_beside(name, mechanism)))
+            drawn.append(following_chart(followed_beside(name, mechanism)))
     return result_page(
         make_view(audit),
-        charts,
+        drawn,
         command,
         title=f"{name}: can its reports be followed?",
         formulas="audit_formulas.html",

@@ -22,20 +22,8 @@ from untrackable.answers.answer import (
 )
 from untrackable.answers.trend import people_trend
 from untrackable.brackets import Side, rounded
-from untrackable.display.charts import (
-    BLUE,
-    NEUTRAL,
-    Bar,
-    BarWords,
-    Series,
-    alt,
-    dot,
-    legended,
-    points,
-    share_axis,
-    share_bars,
-    square,
-)
+from untrackable.display import charts
+from untrackable.display.charts import alt
 from untrackable.display.numbers import (
     CANNOT_TELL,
     NOT_TOLD,
@@ -623,21 +611,21 @@ def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], st
     if len(rows) < count:
         which = "most frequent" if estimate.certainly_top(rows) else "largest estimates"
         shown = f"the {len(rows)} {which} of {count:,} values"
-    shares = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
+    shares = [charts.Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
     return interval_bars(f"Shares of {shown}, from {estimate.n:,} reports{pooled}", shares, estimate.beta)
 
 
-def interval_bars(title: str, shares: Sequence[Bar], beta: float) -> Chart:
+def interval_bars(title: str, shares: Sequence[charts.Bar], beta: float) -> Chart:
     """These shares as bars. Their intervals hold for all values at once."""
     order = "".join(f"; {note}" for note in order_notes([(bar.lower, bar.upper) for bar in shares]))
-    words = BarWords(
+    words = charts.BarWords(
         title,
         "stands out: the interval excludes 0",
         "may be noise: the interval includes 0",
         "estimate (sampled), and an interval that holds for all values at once, except with probability "
         f"{beta:.3g} (upper){order}",
     )
-    return share_bars("shares", shares, words)
+    return charts.share_bars("shares", shares, words)
 
 
 @make_charts.register
@@ -658,20 +646,24 @@ def _(distribution: Distribution, top: int) -> list[Chart]:
     for row in rows:
         if not row.pop("tells"):
             row |= {"curve": None, "share": None}
-    base = points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
-    up: dict[str, Any] = {"title": "share of people", "axis": share_axis(), "scale": alt.Scale(domain=[0, 1])}
+    base = charts.points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
+    up: dict[str, Any] = {
+        "title": "share of people",
+        "axis": charts.share_axis(),
+        "scale": alt.Scale(domain=[0, 1]),
+    }
     beta = f"except with probability {distribution.beta:.3g} (upper)"
     series = [
-        dot("estimates (sampled)", NEUTRAL),
-        Series("the nearest curve that does not fall (sampled)", BLUE),
-        square(f"band for one number, {beta}", "#7fb0d6"),
-        square(f"band for all numbers at once, {beta}", "#c5dbec"),
+        charts.dot("estimates (sampled)", charts.NEUTRAL),
+        charts.Series("the nearest curve that does not fall (sampled)", charts.BLUE),
+        charts.square(f"band for one number, {beta}", "#7fb0d6"),
+        charts.square(f"band for all numbers at once, {beta}", "#c5dbec"),
     ]
     layers = [
-        base.mark_area(color=BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
-        base.mark_area(color=BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
-        base.mark_line(color=BLUE, strokeWidth=2).encode(y="curve:Q"),
-        base.mark_point(color=NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
+        base.mark_area(color=charts.BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
+        base.mark_area(color=charts.BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
+        base.mark_line(color=charts.BLUE, strokeWidth=2).encode(y="curve:Q"),
+        base.mark_point(color=charts.NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
     ]
     title = "The share of people at or below each number"
-    return [Chart(name="distribution", title=title, drawing=legended(layers, series, 300))]
+    return [Chart(name="distribution", title=title, drawing=charts.legended(layers, series, 300))]

@@ -10,23 +10,9 @@ import numpy as np
 
 from untrackable import strict_json
 from untrackable.brackets import Bracket
+from untrackable.display import charts
 from untrackable.display.audit import both_ends
-from untrackable.display.charts import (
-    BLUE,
-    HEIGHT,
-    INK,
-    RED,
-    Key,
-    NamedBars,
-    Series,
-    alt,
-    count_axis,
-    length_axis,
-    line_series,
-    log_ticks,
-    points,
-    share_axis,
-)
+from untrackable.display.charts import alt
 from untrackable.display.numbers import as_dict, number, odds_factor, percent, upper
 from untrackable.display.page import result_page
 from untrackable.display.view import (
@@ -522,8 +508,8 @@ _ONE, _ALL = "one round, at most (upper)", "all rounds together, at most (upper)
 @make_charts.register
 def _(plan: Plan, top: int) -> list[Chart]:
     """The errors of figures, and the error of a round with fewer or more people, or rounds."""
-    charts = (_errors(plan), _people(plan), _rounds(plan))
-    return [chart for chart in charts if chart is not None]
+    drawn = (_errors(plan), _people(plan), _rounds(plan))
+    return [chart for chart in drawn if chart is not None]
 
 
 @make_charts.register
@@ -542,7 +528,7 @@ def _errors(plan: Plan) -> Chart:
     promises = {"one round": plan.one_round, "a quarter of the rounds": plan.quarter, "all rounds": plan.all_rounds}
     lengths = [min(1.0, promise.radius_upper) for promise in promises.values()]
     limit = plan.goals.error
-    x, start, edge = length_axis("error", [*lengths, *([] if limit is None else [limit])])
+    x, start, edge = charts.length_axis("error", [*lengths, *([] if limit is None else [limit])])
     rows = [
         {
             "place": place,
@@ -553,13 +539,13 @@ def _errors(plan: Plan) -> Chart:
         for place, (length, promise) in enumerate(zip(lengths, promises.values(), strict=True))
     ]
     chart = (
-        NamedBars(list(promises), x)
-        .bars(rows, f"error, at most (upper), except with probability {plan.goals.beta:g}", BLUE, start)
-        .ticks(rows, "standard", "standard error (upper)", INK)
+        charts.NamedBars(list(promises), x)
+        .bars(rows, f"error, at most (upper), except with probability {plan.goals.beta:g}", charts.BLUE, start)
+        .ticks(rows, "standard", "standard error (upper)", charts.INK)
         .told(rows, "length")
     )
     if limit is not None:
-        chart.limits([limit], f"asked for: at most ±{percent(limit, 'up')}", RED)
+        chart.limits([limit], f"asked for: at most ±{percent(limit, 'up')}", charts.RED)
     caption = "How far a figure may be off, for one round and for several together."
     return chart.chart("errors", _title(plan.solved), caption)
 
@@ -596,23 +582,23 @@ def _rounds(plan: Plan) -> Chart | None:
 def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, planned: int, named: str) -> Any:
     if not rows:
         return None
-    across, up = (log_ticks(min(ends), max(ends)) for ends in ([row[name] for row in rows] for name in "xy"))
-    look = Series(named, INK, mark="circle", size=110)
+    across, up = (charts.log_ticks(min(ends), max(ends)) for ends in ([row[name] for row in rows] for name in "xy"))
+    look = charts.Series(named, charts.INK, mark="circle", size=110)
     marked = [{"line": named, "x": planned, "y": plan.one_round.radius_upper}]
     shown = marked if plan.one_round.radius_upper <= 1 else []
-    key = Key(line_series(names), [look] if shown else [])
+    key = charts.Key(charts.line_series(names), [look] if shown else [])
     axes: dict[str, Any] = {
         "x": alt.X(
             "x:Q",
             title=x,
             scale=alt.Scale(type="log", nice=False, padding=8),
-            axis=count_axis(values=across, labelBound=True),
+            axis=charts.count_axis(values=across, labelBound=True),
         ),
         "y": alt.Y(
             "y:Q",
             title="error, at most",
             scale=alt.Scale(type="log", nice=False, padding=8),
-            axis=share_axis(values=up),
+            axis=charts.share_axis(values=up),
         ),
         "tooltip": [
             alt.Tooltip("line:N", title="figure"),
@@ -620,9 +606,9 @@ def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, pl
             alt.Tooltip("y:Q", title="error, at most", format=".3~%"),
         ],
     }
-    lines = key.lines(points(rows).encode(**axes))
-    marks = [key.marks(points(shown).encode(**axes), named)] if shown else []
-    return alt.layer(*lines, *marks, key.legend).properties(height=HEIGHT)
+    lines = key.lines(charts.points(rows).encode(**axes))
+    marks = [key.marks(charts.points(shown).encode(**axes), named)] if shown else []
+    return alt.layer(*lines, *marks, key.legend).properties(height=charts.HEIGHT)
 
 
 def plan_page(plan: Plan | QuestionSet, command: list[str], view: View | None = None) -> str:

@@ -13,20 +13,8 @@ from untrackable.answers.trend import NAME as PEOPLE
 from untrackable.answers.trend import NumberTrend, number_trends, people_trend, share_trends
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Side
-from untrackable.display.charts import (
-    BLUE,
-    GREEN,
-    INK,
-    RED,
-    Key,
-    Series,
-    alt,
-    axis_label,
-    dot,
-    points,
-    share_axis,
-    square,
-)
+from untrackable.display import charts
+from untrackable.display.charts import alt
 from untrackable.display.estimate import (
     COUNTED,
     common_unit,
@@ -386,13 +374,13 @@ def _(answer: Answer, top: int) -> list[Chart]:
         return list(charts_of(people_trend(answer, beta=answer.best.beta), top))
     rows = answer.best.top(top)
     pooled = "" if len(answer.rounds) == 1 else " of all rounds" if answer.pooled else " of the last round"
-    charts = [value_bars(answer.best, _in_order(answer, rows), answer.label, pooled)]
+    made = [value_bars(answer.best, _in_order(answer, rows), answer.label, pooled)]
     if len(answer.rounds) >= _FEWEST_ROUNDS:
         drawn = answer.best.top(min(top, MOST_TRENDS))
         first = share_trends(answer, [row.value for row in _in_order(answer, drawn)], beta=answer.best.beta)
         few = "" if len(drawn) == len(rows) else f"with the {len(drawn)} largest estimates, "
-        charts += trend_group(first, f"The values {few}round by round")
-    return charts
+        made += trend_group(first, f"The values {few}round by round")
+    return made
 
 
 def _in_order(answer: Answer, rows: list[Ranked]) -> list[Ranked]:
@@ -433,16 +421,16 @@ def trend_group(trends: Sequence[NumberTrend], title: str) -> list[Chart]:
     """A chart for each trend, all shares on one scale. The last one says what the marks mean."""
     finite = _finite(trends)
     shares = (float(finite.min()), float(finite.max())) if trends[0].unit is None else None
-    charts = []
+    made = []
     for place, trend in enumerate(trends):
-        name = axis_label(trend_name(trend), _LONGEST)
+        name = charts.axis_label(trend_name(trend), _LONGEST)
         chart = _trend_chart(
             trend, f"trend-{place}", name, shares, legend=trends if place == len(trends) - 1 else []
         )
-        charts.append(replace(chart, title=title) if len(trends) == 1 else chart)
+        made.append(replace(chart, title=title) if len(trends) == 1 else chart)
     if len(trends) > 1:
-        charts[0] = replace(charts[0], title=f"{title}: {charts[0].title}")
-    return charts
+        made[0] = replace(made[0], title=f"{title}: {made[0].title}")
+    return made
 
 
 def _trend_chart(
@@ -482,7 +470,7 @@ class TrendBand(NamedTuple):
     changes: tuple[tuple[Change, float], ...]
     unit: Unit
     ends: tuple[float, float] | None
-    legend: tuple[Series, ...]
+    legend: tuple[charts.Series, ...]
 
     def altair(self) -> Any:
         """The same as Altair's chart."""
@@ -491,32 +479,34 @@ class TrendBand(NamedTuple):
             for number, low, high, estimate in zip(self.rounds, self.low, self.high, self.estimates, strict=True)
         ]
         if self.unit is None:
-            up: dict[str, Any] = {"title": "share", "axis": share_axis()}
+            up: dict[str, Any] = {"title": "share", "axis": charts.share_axis()}
         else:
             up = {"title": self.unit or "number", "axis": alt.Axis(tickCount=5)}
         domain = alt.Undefined if self.ends is None else list(self.ends)
         y = alt.Y("low:Q", scale=alt.Scale(zero=False, domain=domain), **up)
         rounds = alt.Axis(format="d", tickMinStep=1, tickCount=6)
-        base = points(rows).encode(
+        base = charts.points(rows).encode(
             x=alt.X("round:Q", title="round", axis=rounds, scale=alt.Scale(nice=False, padding=8, zero=False))
         )
         layers = [
-            base.mark_area(color=BLUE, opacity=0.25).encode(y=y, y2="high:Q"),
-            base.mark_line(color=BLUE, strokeWidth=1.5).encode(y="estimate:Q"),
-            base.mark_point(color=BLUE, filled=True, size=25, opacity=1).encode(y="estimate:Q"),
+            base.mark_area(color=charts.BLUE, opacity=0.25).encode(y=y, y2="high:Q"),
+            base.mark_line(color=charts.BLUE, strokeWidth=1.5).encode(y="estimate:Q"),
+            base.mark_point(color=charts.BLUE, filled=True, size=25, opacity=1).encode(y="estimate:Q"),
         ]
         for change, height in self.changes:
             colour, mark = _LOOKS[change.rose]
-            seen = points([{"round": change.at, "first": change.first, "last": change.last, "height": height}])
+            seen = charts.points(
+                [{"round": change.at, "first": change.first, "last": change.last, "height": height}]
+            )
             reach = seen.mark_rule(color=colour, strokeWidth=5, opacity=0.5)
             layers.append(reach.encode(x="first:Q", x2="last:Q", y="height:Q"))
             layers.append(
-                seen.mark_point(color=INK, fill=colour, shape=mark, size=90, opacity=1).encode(
+                seen.mark_point(color=charts.INK, fill=colour, shape=mark, size=90, opacity=1).encode(
                     x="round:Q", y="height:Q"
                 )
             )
         if self.legend:
-            layers.append(Key([], self.legend).legend)
+            layers.append(charts.Key([], self.legend).legend)
         return alt.layer(*layers).properties(height=190)
 
 
@@ -545,21 +535,21 @@ class _Heights:
         return (low + high) / 2 if np.isnan(estimate) else estimate
 
 
-_LOOKS = {True: (GREEN, "triangle-up"), False: (RED, "triangle-down")}
+_LOOKS = {True: (charts.GREEN, "triangle-up"), False: (charts.RED, "triangle-down")}
 """The colour and the mark of a rise and of a fall."""
 
 
-def _meanings(trends: Sequence[NumberTrend]) -> list[Series]:
+def _meanings(trends: Sequence[NumberTrend]) -> list[charts.Series]:
     """What all marks mean."""
     beta, changes = trends[0].beta, [change for trend in trends for change in trend.changes]
     band = f"holds for all rounds together, except with probability {beta:.3g} (upper)"
     meanings = [
-        dot("estimates (sampled)", BLUE),
-        square(band, _BAND),
+        charts.dot("estimates (sampled)", charts.BLUE),
+        charts.square(band, _BAND),
     ]
     for rose, word in ((True, "rose"), (False, "fell")):
         if any(change.rose == rose for change in changes):
             label = f"{word}, for certain within the rounds of its bar, most likely at the mark"
             colour, mark = _LOOKS[rose]
-            meanings.append(Series(label, colour, mark=mark, filled=True))
+            meanings.append(charts.Series(label, colour, mark=mark, filled=True))
     return meanings
