@@ -123,16 +123,9 @@ def estimate(
         if by_round:
             _give_by_round(answer, output, **shown)
             return
-    from untrackable.display.estimate import file_view
+    from untrackable.display.estimate import answer_view
 
-    output.give(answer, view=file_view(answer, fdr=fdr, width=_width(), **shown), top=top)
-
-
-def _width() -> int:
-    """How many characters a line of the terminal has."""
-    from rich.console import Console
-
-    return Console().width
+    output.give(answer, view=answer_view(answer, fdr=fdr, **shown), top=top)
 
 
 def _give_by_round(
@@ -143,7 +136,7 @@ def _give_by_round(
 
     trends = trends_of(answer, top=top, quantiles=quantiles, beta=beta)
     printed = trends._replace(shares=()) if trends.numbers and not was_given("top") else trends
-    view = rounds_view(answer, trends, printed, consistent=consistent, width=_width())
+    view = rounds_view(answer, trends, printed, consistent=consistent)
     output.give(trends, view=view)
 
 

@@ -96,39 +96,55 @@ def _broken(words: Sequence[str], width: int) -> list[str]:
 
 
 def print_table(console: Console, shown: Table) -> None:
-    """Print a table: texts stand left and numbers right. What does not fit is left out, or broken into lines."""
+    """Print a table: texts stand left and numbers right. What does not fit is left out, or follows."""
     from rich import box
     from rich import table as rich_table
     from rich.text import Text
 
-    kept = shown.wide if shown.wide is not None and console.width >= shown.wide_from else shown.narrow
-    columns = [place for place in kept or range(len(shown.headings)) if place or not shown.grouped]
-    table = rich_table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption_justify="left")
-    table.show_header = any(shown.headings)
-    table.caption = Text(f"{shown.caption}.") if shown.caption else None
-    for i, place in enumerate(columns):
-        numbers = any(any(mark.isdigit() for mark in row[place]) for row in shown.rows)
-        sentences = any(len(row[place]) > _LONG_CELL for row in shown.rows)
-        left = i == 0 or sentences or not numbers
-        table.add_column(
-            printable(shown.headings[place]),
-            justify="left" if left else "right",
-            overflow="fold",
-            no_wrap=shown.grouped and 0 < i < 3,
-        )
-    heading = ""
-    for row in shown.rows:
-        if shown.grouped and row[0] != heading:
-            heading = row[0]
-            table.add_row(Text(heading, style="bold"))
-        table.add_row(
-            *(
-                Text(printable(("  " if shown.grouped and not i else "") + row[place]))
-                for i, place in enumerate(columns)
+    for columns in parts(shown, console.width):
+        table = rich_table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption_justify="left")
+        table.show_header = any(shown.headings)
+        table.caption = Text(f"{shown.caption}.") if shown.caption else None
+        for i, place in enumerate(columns):
+            numbers = any(any(mark.isdigit() for mark in row[place]) for row in shown.rows)
+            sentences = any(len(row[place]) > _LONG_CELL for row in shown.rows)
+            table.add_column(
+                printable(shown.headings[place]),
+                justify="left" if i == 0 or sentences or not numbers else "right",
+                overflow="fold",
+                no_wrap=shown.grouped and 0 < i < 3,
             )
-        )
-    console.print()
-    console.print(table)
+        heading = ""
+        for row in shown.rows:
+            if shown.grouped and row[0] != heading:
+                heading = row[0]
+                table.add_row(Text(heading, style="bold"))
+            cells = [printable(row[place]) for place in columns]
+            table.add_row(*(Text("  " * (shown.grouped and not i) + cell) for i, cell in enumerate(cells)))
+        console.print()
+        console.print(table)
+    seen = {shown.headings[place] for place in columns}
+    if told := [words for heading, words in shown.told.items() if heading in seen]:
+        console.print()
+        print_sentences(console, told, indent="  ")
+
+
+def parts(shown: Table, width: int) -> Iterator[list[int]]:
+    """The columns of each part that is printed, as they fit the width."""
+    words = [max(heading.split(), key=len, default="") for heading in shown.headings]
+    sizes = [2 + min(_LONG_CELL, max(map(len, cells))) for cells in zip(words, *shown.rows, strict=True)]
+    kept = list(range(int(shown.grouped), len(sizes)))
+    for place in shown.spare:
+        if sum(sizes[each] for each in kept) > width:
+            kept.remove(place)
+    first = shown.first or len(kept)
+    part = kept[:first]
+    for place in kept[first:]:
+        if len(part) > first and sum(sizes[each] for each in (*part, place)) > width:
+            yield part
+            part = kept[:first]
+        part.append(place)
+    yield part
 
 
 _LONG_CELL = 30

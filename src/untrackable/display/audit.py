@@ -477,9 +477,7 @@ def _(audit: Audit | TurnsAudit) -> View:
         [(line.heading, line.what, line.number, line.certainty, line.meaning) for line in numbers],
         title="Every number",
         grouped=True,
-        narrow=range(4),
-        wide=range(5),
-        wide_from=110,
+        spare=[4],
     )
     return View(
         title=title,

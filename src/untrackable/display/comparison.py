@@ -163,9 +163,7 @@ def _(comparison: Comparison) -> View:
         f"for a share of {100 * comparison.share:g} %, the sample included). "
         "* Private for these rounds only",
         title="All mechanisms",
-        narrow=(0, 1, 3, 8, 12),
-        wide=(0, 1, 2, 3, 4, 6, 7, 8, 9, 11, 12),
-        wide_from=130,
+        spare=(5, 10, 13, 14, 9, 6, 4, 7, 2, 11),
     )
     return View(
         title=f"{len(comparison.rows)} mechanisms at eps {comparison.eps:g}",

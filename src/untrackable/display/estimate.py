@@ -2,8 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -43,6 +42,7 @@ from untrackable.display.view import (
     floats,
     make_charts,
     make_view,
+    text_table,
     truths,
     view_of,
 )
@@ -277,9 +277,11 @@ def days_json(answer: Answer, beta: float) -> list[dict[str, Any]]:
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _MOST_SPARKS = 20
-_SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
-"""How many characters a bar has, a value's name before it is wrapped, and the column of ✓."""
+_BAR = 16
+"""How many characters a bar has."""
 _BY_RATE = "by fdr"
+_SPARE = ("over rounds", _BY_RATE, "± error", "")
+"""The columns that are left out where there is no room, in this order."""
 
 
 def summary(answer: FileAnswer) -> list[str]:
@@ -294,29 +296,28 @@ def summary(answer: FileAnswer) -> list[str]:
     return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
 
 
-def file_view(
-    answer: FileAnswer,
+def answer_view(
+    answer: Answer,
     *,
-    top: int,
-    fdr: float,
-    consistent: bool,
-    quantiles: Sequence[float],
-    beta: float,
-    width: int,
+    top: int = SHOWN_ROWS,
+    fdr: float = 0.05,
+    consistent: bool = False,
+    quantiles: Sequence[float] = MEDIAN_AND_95,
+    beta: float = 0.05,
 ) -> View:
-    """The values with the largest estimates, in a table that fits the width, with numbers and days of use.
+    """The values with the largest estimates, numbers, days of use, and how many people were active.
 
     Files have all values of the best estimate, and in every row how many people were active. `consistent` adds the
     nearest frequencies that are possible.
     """
-    best = answer.best
+    best, count = answer.best, answer.best.frequencies.size
     numbers = number_summary(answer.encoding, best, quantiles)
-    shown = table(answer, top=top, fdr=fdr, consistent=consistent, width=width)
+    rows = _ranked(answer, best, top, fdr)
     further = [*([] if numbers is None else number_rows(numbers)), *days_rows(answer, beta)]
-    remarks = notes(answer, fdr=fdr, columns=shown, top=top, numbers=numbers)
+    title = f"{count:,} values from {best.n:,} reports"
 
     def data() -> Columns:
-        people = people_columns([(best.frequencies.size, answer.people(beta=best.beta))])
+        people = people_columns([(count, answer.people(beta=best.beta))])
         return {**columns(answer.labelled(best), consistent=consistent), **people}
 
     def json() -> dict[str, Any]:
@@ -324,60 +325,42 @@ def file_view(
         told = as_dict(answer, top=top, fdr=fdr, consistent=consistent, quantiles=quantiles)
         return {**told, **({"days": days} if days else {})}
 
+    values = value_table(best, rows, answer.label, fdr=fdr, consistent=consistent, rounds=[*answer.rounds.values()])
     return View(
-        title=f"{answer.reports:,} reports",
-        sentences=summary(answer),
-        tables=[text_table(shown), Table(("", "", ""), further)],
+        title=title,
+        sentences=summary(answer) if isinstance(answer, FileAnswer) else [f"{title}."],
+        tables=[*[values] * bool(rows), *[Table(("", "", ""), further)] * bool(further)],
         data=data,
-        notes=[*remarks, *days_notes(answer, beta)],
+        notes=[*notes(answer, rows, numbers), *days_notes(answer, beta)],
         about=about(answer.labelled(best)),
         json=json,
     )
 
 
-def text_table(cells: Mapping[str, Sequence[str]]) -> Table:
-    """A table of columns by their headings."""
-    return Table(tuple(cells), list(zip(*cells.values(), strict=True)))
-
-
-def notes(
-    answer: FileAnswer,
-    *,
-    fdr: float,
-    columns: Collection[str],
-    top: int = 20,
-    numbers: NumberSummary | None = None,
-) -> list[str]:
-    """What the columns of the table mean, and what could not be checked."""
+def notes(answer: Answer, rows: Sequence[Ranked] = (), numbers: NumberSummary | None = None) -> list[str]:
+    """What is known of these rows and numbers, and what could not be checked."""
     best = answer.best
-    told = {
-        "frequency": "frequency: unbiased, and then cut off at 0 and 100 %",
-        "± error": "± error: one standard error (estimated)",
-        "interval": f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper)",
-        "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
-        "found": "✓ found: the interval excludes 0",
-        _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
-        f"noise (false discovery rate; p-values: {best.tail})",
-    }
-    remarks = [words for title, words in told.items() if title in columns and not answer.only_counts]
-    rows = _ranked(answer, best, top, fdr)
-    remarks += [NOT_TOLD] * any(row.frequency is None for row in rows)
-    remarks += order_notes(
-        [(row.lower, row.upper) for row in rows], others=bool(rows) and not best.certainly_top(rows)
-    )
-    if numbers is not None:
-        remarks += number_notes(numbers)
+    remarks = row_notes(best, rows) + ([] if numbers is None else number_notes(numbers))
     if best.turns is not None:
         rounds = len(answer.rounds) if answer.pooled is not None else 1
         remarks += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
     if answer.pooling:
         remarks.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
-    return remarks + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
+    files = answer.files if isinstance(answer, FileAnswer) else ()
+    return remarks + [f"{file.path} {open_to_damage}" for file in files if not file.checked]
+
+
+def row_notes(estimate: Estimate, rows: Sequence[Ranked]) -> list[str]:
+    """Why shares are missing, and what is not certain about the order of these rows."""
+    order = order_notes(
+        [(row.lower, row.upper) for row in rows], others=bool(rows) and not estimate.certainly_top(list(rows))
+    )
+    return [NOT_TOLD] * any(row.frequency is None for row in rows) + order
 
 
 def as_dict(
-    answer: FileAnswer,
+    answer: Answer,
     *,
     top: int = 20,
     fdr: float = 0.05,
@@ -385,6 +368,7 @@ def as_dict(
     quantiles: Sequence[float] = MEDIAN_AND_95,
 ) -> dict[str, Any]:
     """The most frequent values of all rounds together and of each round, for JSON."""
+    files = answer.files if isinstance(answer, FileAnswer) else ()
 
     def told(estimate: Estimate) -> dict[str, Any]:
         return _estimate(answer, estimate, top, fdr, consistent, quantiles)
@@ -392,8 +376,8 @@ def as_dict(
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
-        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
-        "reports": answer.reports,
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in files],
+        "reports": sum(f.reports for f in files),
         "pooled": None if answer.pooled is None else told(answer.pooled),
         "pooling": answer.pooling,
         "rounds": [{"round": number, **told(estimate)} for number, estimate in answer.rounds.items()],
@@ -436,7 +420,7 @@ def _ranked(answer: Answer, estimate: Estimate, top: int, fdr: float) -> list[Ra
     return [] if answer.only_counts else estimate.top(top, fdr=fdr)
 
 
-def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
+def _nearest(estimate: Estimate, rows: Sequence[Ranked]) -> dict[Any, float | None]:
     """The consistent frequencies of some values; None if the reports do not tell their shares."""
     nearest = estimate.consistent()
     places = {value: i for i, value in enumerate(estimate.values)} if estimate.values is not None else None
@@ -448,13 +432,17 @@ def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
     }
 
 
-def table(
-    answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
-) -> dict[str, list[str]]:
-    """Columns of the values with the largest estimates, as they fit the width; ✓ found: the interval excludes 0."""
-    estimate = answer.best
-    rows = _ranked(answer, estimate, top, fdr)
-    shown = {"value": [answer.label(row.value) for row in rows]}
+def value_table(
+    estimate: Estimate,
+    rows: Sequence[Ranked],
+    label: Callable[[Any], str],
+    *,
+    fdr: float = 0.05,
+    consistent: bool = False,
+    rounds: Sequence[Estimate] = (),
+) -> Table:
+    """These values with their estimates, each as a bar too, and from three `rounds` on round by round."""
+    shown = {"value": [label(row.value) for row in rows]}
     shown["frequency"] = [shown_share(row.frequency) for row in rows]
     if consistent:
         nearest = _nearest(estimate, rows)
@@ -462,24 +450,23 @@ def table(
     if any(row.frequency is not None for row in rows):
         shown["± error"] = ["" if row.frequency is None else percent(row.standard_error) for row in rows]
     shown["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
-    if width < _wide(shown) + _SHORTEST_BAR + _MARK:
-        shown.pop("± error", None)
-    room = min(_LONGEST_BAR, width - _wide(shown) - _MARK)
-    if room >= _SHORTEST_BAR:
-        scale = max((row.upper for row in rows), default=1.0) or 1.0
-        shown[""] = [bar(row, scale, room) for row in rows]
+    scale = max((row.upper for row in rows), default=1.0) or 1.0
+    shown[""] = [bar(row, scale, _BAR) for row in rows]
     shown["found"] = ["✓" if row.stands_out else "" for row in rows]
-    further = {_BY_RATE: ["✓" if row.passes_fdr else "" for row in rows]}
-    if len(answer.rounds) > 2:
-        further["over rounds"] = [spark(answer, row.value) for row in rows]
-    for title, cells in further.items():
-        shown |= {title: cells} if _wide({**shown, title: cells}) <= width else {}
-    return shown
-
-
-def _wide(columns: dict[str, list[str]]) -> int:
-    """How many characters the columns take, with the space between them."""
-    return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
+    shown[_BY_RATE] = ["✓" if row.passes_fdr else "" for row in rows]
+    if len(rounds) > 2:
+        shown["over rounds"] = [spark(rounds, row.value) for row in rows]
+    told = {
+        "frequency": "frequency: unbiased, and then cut off at 0 and 100 %",
+        "± error": "± error: one standard error (estimated)",
+        "interval": f"interval: holds for all values at once, except with probability {estimate.beta:.3g} (upper)",
+        "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
+        "found": "✓ found: the interval excludes 0",
+        _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
+        f"noise (false discovery rate; p-values: {estimate.tail})",
+    }
+    spare = [place for name in _SPARE for place, heading in enumerate(shown) if heading == name]
+    return text_table(shown, told=told, spare=spare, more=estimate.frequencies.size - len(rows))
 
 
 def bar(row: Ranked, scale: float, width: int) -> str:
@@ -490,10 +477,10 @@ def bar(row: Ranked, scale: float, width: int) -> str:
     return "█" * low + "▒" * (middle - low) + line
 
 
-def spark(answer: Answer, value: Any) -> str:
+def spark(rounds: Sequence[Estimate], value: Any) -> str:
     """A value's estimates round by round, as small bars from 0 to the largest; a blank where they tell nothing."""
     shares = []
-    for estimate in answer.rounds.values():
+    for estimate in rounds:
         place = value if estimate.values is None else list(estimate.values).index(value)
         shares.append(float(estimate.shares()[place]))
     most = max((share for share in shares if not math.isnan(share)), default=0.0) or 1.0
@@ -514,47 +501,20 @@ def people_columns(each: Sequence[tuple[int, ActivePeople]]) -> dict[str, Any]:
 
 @make_view.register
 def _(estimate: Estimate) -> View:
-    return _estimate_view(estimate, str)
+    title = f"{estimate.frequencies.size:,} values from {estimate.n:,} reports"
+    rows = estimate.top(SHOWN_ROWS)
+    return View(
+        title=title,
+        sentences=[f"{title}."],
+        tables=[value_table(estimate, rows, str)],
+        data=lambda: columns(estimate, consistent=False),
+        notes=row_notes(estimate, rows),
+    )
 
 
 @make_view.register
 def _(answer: Answer) -> View:
-    if answer.only_counts:
-        return view_of(people_trend(answer, beta=answer.best.beta))
-    view = _estimate_view(answer.best, answer.label)
-    if answer.question.turns is None:
-        return view
-    people = active_notes(answer.people(beta=answer.best.beta), len(answer.rounds) if answer.pooled else 1)
-    return replace(view, sentences=[*view.sentences, *people])
-
-
-def _estimate_view(estimate: Estimate, label: Any) -> View:
-    count = estimate.frequencies.size
-    title = f"{count:,} values from {estimate.n:,} reports"
-    told = (
-        f"{title}. Intervals hold for all values at once, except with probability {estimate.beta:g} (upper); the "
-        "standard error is estimated."
-    )
-    ranked = estimate.top(min(SHOWN_ROWS, count))
-    rows = [
-        (
-            label(each.value),
-            shown_share(each.frequency),
-            "" if each.frequency is None else percent(each.standard_error),
-            range_words(each.lower, each.upper),
-            "stands out" if each.stands_out else "",
-        )
-        for each in ranked
-    ]
-    remarks = [NOT_TOLD] * any(each.frequency is None for each in ranked)
-    remarks += order_notes([(each.lower, each.upper) for each in ranked], others=not estimate.certainly_top(ranked))
-    headings = ("value", "share", "standard error", "interval", "")
-    return View(
-        title=title,
-        sentences=[told, *remarks],
-        tables=[Table(headings, rows, more=count - len(rows))],
-        data=lambda: columns(estimate, consistent=False),
-    )
+    return view_of(people_trend(answer, beta=answer.best.beta)) if answer.only_counts else answer_view(answer)
 
 
 @make_view.register

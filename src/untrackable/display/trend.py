@@ -23,7 +23,6 @@ from untrackable.display.estimate import (
     quantity,
     quantity_in,
     summary,
-    text_table,
     value_bars,
 )
 from untrackable.display.estimate import as_dict as estimate_dict
@@ -41,6 +40,7 @@ from untrackable.display.view import (
     make_charts,
     make_view,
     rows_of,
+    text_table,
     truths,
 )
 from untrackable.estimation.estimate import Estimate, Ranked, columns_by_round
@@ -158,35 +158,25 @@ def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: flo
     )
 
 
-def tables(trends: Trends, width: int) -> list[dict[str, list[str]]]:
-    """People, mean and quantiles with a row for each round, as many beside each other as fit, then the shares."""
-    shares = [_share_table(trends.shares)] if trends.shares else []
-    people = [] if trends.people is None else _number_tables([trends.people], "", width)
-    return [*people, *_number_tables(trends.numbers, trends.unit, width), *shares]
+def tables(trends: Trends) -> list[Table]:
+    """People, mean and quantiles with a row for each round, and then the shares."""
+    people = () if trends.people is None else (trends.people,)
+    numbers = [_number_table(each, unit) for each, unit in ((people, ""), (trends.numbers, trends.unit)) if each]
+    return [*numbers, *([_share_table(trends.shares)] if trends.shares else [])]
 
 
-def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list[dict[str, list[str]]]:
-    made: list[dict[str, list[str]]] = []
+def _number_table(trends: Sequence[NumberTrend], unit: str) -> Table:
+    counted = {"round": trends[0].rounds, "reports": trends[0].reports}
+    cells = {name: [f"{numbers[i]:,}" for i in _last(trends[0])] for name, numbers in counted.items()}
     for trend in trends:
-        last = _last(trend)
         suited = trend_unit(trend, unit)
-        cells = [
+        cells[f"{trend_name(trend)}{f' ({suited})' if suited else ''}"] = [
             f"{quantity_in(float(trend.estimates[i]), unit, suited)} "
             f"({quantity_in(float(trend.lower[i]), unit, suited, 'down')} … "
             f"{quantity_in(float(trend.upper[i]), unit, suited, 'up')})"
-            for i in last
+            for i in _last(trend)
         ]
-        column = {f"{trend_name(trend)}{f' ({suited})' if suited else ''}": cells}
-        if not made or _wide({**made[-1], **column}) > width:
-            numbers = {"round": trend.rounds, "reports": trend.reports}
-            made.append({name: [f"{counts[i]:,}" for i in last] for name, counts in numbers.items()})
-        made[-1] |= column
-    return made
-
-
-def _wide(columns: dict[str, list[str]]) -> int:
-    """How many characters the columns take, with the space between them."""
-    return 1 + sum(2 + max(map(len, (title, *cells))) for title, cells in columns.items())
+    return text_table(cells, first=2)
 
 
 def _last(trend: NumberTrend) -> range:
@@ -194,14 +184,14 @@ def _last(trend: NumberTrend) -> range:
     return range(max(0, len(trend.rounds) - _MOST_ROUNDS), len(trend.rounds))
 
 
-def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
+def _share_table(trends: Sequence[NumberTrend]) -> Table:
     """A row for each round of each value."""
     rows = [
         ("" if place else trend_name(trend), *_cells(trend, i))
         for trend in trends
         for place, i in enumerate(_last(trend))
     ]
-    return dict(zip(("", "round", "reports", "estimate", "band"), map(list, zip(*rows, strict=True)), strict=True))
+    return Table(("", "round", "reports", "estimate", "band"), rows)
 
 
 def _cells(trend: NumberTrend, i: int) -> tuple[str, str, str, str]:
@@ -258,8 +248,8 @@ def notes(trends: Trends) -> list[str]:
     return said
 
 
-def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool, width: int) -> View:
-    """All trends of the reports in files, and as text those that are `printed`, in tables that fit the width.
+def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool) -> View:
+    """All trends of the reports in files, and as text those that are `printed`.
 
     Files have all values of all rounds, and if they are numbers, the mean and quantiles of each round. The
     intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
@@ -279,7 +269,7 @@ def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consiste
     return View(
         title=f"{reports:,} reports in {len(answer.rounds):,} rounds",
         sentences=[*summary(answer)[:1], *sentences(printed)],
-        tables=[text_table(cells) for cells in tables(printed, width)],
+        tables=tables(printed),
         data=data,
         notes=notes(printed),
         about={"reports": reports, "beta": trends.beta, "intervals": "upper"},

@@ -65,8 +65,9 @@ Columns = Mapping[str, Any]
 class Table:
     """A table for people. A page has its `title` above it.
 
-    With `grouped`, the first cell of a row is the heading of the rows below it. `more` rows are not here. A
-    terminal shows the columns `narrow`, and from `wide_from` characters on the columns `wide`.
+    With `grouped`, the first cell of a row is the heading of the rows below it. `more` rows are not here. `told`
+    says what columns mean, by their headings. Where there is no room, columns that are `spare` are left out, in
+    this order; or the table is broken into parts, which all begin with the `first` columns.
     """
 
     headings: Sequence[str]
@@ -75,9 +76,9 @@ class Table:
     title: str = ""
     grouped: bool = False
     more: int = 0
-    narrow: Sequence[int] | None = None
-    wide: Sequence[int] | None = None
-    wide_from: int = 0
+    told: Mapping[str, str] = field(default_factory=dict)
+    spare: Sequence[int] = ()
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +169,7 @@ def _html_table(table: Table) -> str:
     more = table.more + max(0, len(table.rows) - SHOWN_ROWS)
     below = f"<p>and {more:,} more</p>" if more else ""
     below += f"<p>{escape(table.caption)}.</p>" if table.caption else ""
+    below += "".join(f"<p>{escape(told)}</p>" for told in table.told.values())
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
@@ -237,6 +239,11 @@ def _arrow(columns: Columns, about: Mapping[str, Any]) -> "pa.Table":
         name: arrow_array(column) if isinstance(column, Column) else column for name, column in columns.items()
     }
     return arrow_table(arrays, about)
+
+
+def text_table(columns: Mapping[str, Sequence[str]], **more: Any) -> Table:
+    """A table of columns by their headings."""
+    return Table(tuple(columns), list(zip(*columns.values(), strict=True)), **more)
 
 
 def texts(values: Iterable[str | None]) -> Column:
