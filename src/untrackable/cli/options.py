@@ -36,6 +36,7 @@ from untrackable.cli.terminal import (
     write_page,
 )
 from untrackable.planning.goal_fields import GOALS
+from untrackable.units import read_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -347,20 +348,6 @@ def when(second: float) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
 
 
-_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
-
-
-def exact_number(text: str) -> Fraction:
-    """The number that a text is, with or without commas between thousands; ValueError if it is none."""
-    plain = text.strip().replace("_", "")
-    if _GROUPED.fullmatch(plain):
-        plain = plain.replace(",", "")
-    if not _NUMBER.fullmatch(plain):
-        raise ValueError(f"{text!r} is not a number such as 100000, 1e6 or 1,000,000")
-    return Fraction(plain)
-
-
 class Count(click.ParamType):  # type: ignore[type-arg]
     """A whole number, at least `low` if that is given."""
 
@@ -372,7 +359,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Check it."""
         try:
-            number = Fraction(value) if isinstance(value, int) else exact_number(str(value))
+            number = Fraction(value) if isinstance(value, int) else read_number(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if number.denominator != 1:
@@ -390,7 +377,7 @@ class Amount(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Check it."""
         try:
-            return float(value) if isinstance(value, (int, float)) else float(exact_number(str(value)))
+            return float(value) if isinstance(value, (int, float)) else float(read_number(str(value)))
         except (ValueError, OverflowError) as error:
             self.fail(str(error), param, ctx)
 

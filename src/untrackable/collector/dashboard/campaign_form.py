@@ -8,7 +8,7 @@ import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -31,6 +31,7 @@ from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS, GoalError
 from untrackable.planning.goals import Goals
 from untrackable.protocol.campaign import LONGEST_QUESTION, LONGEST_ROUND
+from untrackable.units import read_number
 
 DEFAULTS: Form = {
     "question": "",
@@ -77,7 +78,7 @@ LABELS = {
 KINDS = ("categories", "choices", "yes-no", "numbers", "buckets", "record", "strings")
 """The kinds of answers."""
 _YES_NO = "yes/no"
-_LARGEST_NUMBER = 10**18
+_LARGEST_NUMBER, _SMALLEST_NUMBER = 10**18, 1e-100
 UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "weeks": 7 * 86400}
 """The seconds of each unit of time."""
 OTHER = "other"
@@ -381,7 +382,7 @@ def whole(form: CampaignForm, name: str) -> int | None:
     number = _number(form, name)
     if number is None:
         return None
-    if number != number.to_integral_value():
+    if number.denominator != 1:
         form.errors[name] = f"{LABELS[name]} must be a whole number."
         return None
     return int(number)
@@ -393,17 +394,15 @@ def real(form: CampaignForm, name: str) -> float | None:
     return None if number is None else float(number)
 
 
-def _number(form: CampaignForm, name: str) -> Decimal | None:
-    text = re.sub(r"(?<=\d)[,_ \u202f\u00a0](?=\d{3}\b)", "", form.typed[name].strip())
-    if not text:
+def _number(form: CampaignForm, name: str) -> Fraction | None:
+    if not (text := form.typed[name].strip()):
         return None
-    share = text.endswith("%")
     try:
-        number = Decimal(text.removesuffix("%").strip()) / (100 if share else 1)
-    except ArithmeticError:
+        number = read_number(text)
+    except ValueError:
         form.errors[name] = f"{LABELS[name]} must be a number, such as {DEFAULTS[name] or '0.01'}."
         return None
-    if not number.is_finite() or abs(number) > _LARGEST_NUMBER or number.adjusted() < -100:
+    if abs(number) > _LARGEST_NUMBER or 0 < abs(number) < _SMALLEST_NUMBER:
         form.errors[name] = f"{LABELS[name]} must be a number of a usual size."
         return None
     return number
