@@ -34,14 +34,7 @@ from untrackable.cli.options import (
     when,
     words_of,
 )
-from untrackable.cli.terminal import (
-    CommandGroup,
-    one_line_errors,
-    read_json,
-    readable,
-    write_page,
-    wrong_kind,
-)
+from untrackable.cli.terminal import CommandGroup, one_line_errors, read_json, readable, write_page, wrong_kind
 from untrackable.errors import UntrackableError
 from untrackable.planning.goal_fields import GOALS, GoalError
 

@@ -16,17 +16,7 @@ from untrackable.brackets import Bracket
 from untrackable.display import charts
 from untrackable.display.campaign import share
 from untrackable.display.charts import alt
-from untrackable.display.numbers import (
-    all_of,
-    as_dict,
-    cell,
-    lower,
-    number,
-    percent,
-    said,
-    shown,
-    upper,
-)
+from untrackable.display.numbers import all_of, as_dict, cell, lower, number, percent, said, shown, upper
 from untrackable.display.observer import following_chart
 from untrackable.display.page import result_page
 from untrackable.display.view import Chart, Columns, Table, View, floats, make_charts, make_view, texts
