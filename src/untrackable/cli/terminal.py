@@ -250,16 +250,11 @@ class NewFile(click.Path):
             self.fail(f"{path} must end in one of {', '.join(self.endings)}", param, ctx)
         if not path.parent.is_dir():
             self.fail(f"cannot write {path}: there is no folder {path.parent}", param, ctx)
-        if path.is_file() and not (ctx is not None and is_forced(ctx)):
+        if path.is_file() and not (ctx is not None and ctx.meta.get(_FORCE)):
             self.fail(f"{path} exists already; choose another name, or give --force to replace it", param, ctx)
         if self._extra is not None:
             require(self._extra)
         return path
-
-
-def is_forced(ctx: click.Context) -> bool:
-    """Whether --force was given, so that files that exist may be replaced."""
-    return bool(ctx.meta.get(_FORCE))
 
 
 def force_option() -> click.Option:
@@ -529,7 +524,8 @@ class RemainingTime:
 
     def left(self) -> float | None:
         """Seconds until the end; None as long as it is not known."""
-        running, later = self._clock() - self._began, self._later()
+        running = self._clock() - self._began
+        later = [size for step, size in self._sizes.items() if step != self.step]
         whole = self._whole if self._whole is not None else self._expected(self._sizes.get(self.step))
         if whole is None or (running > whole and not later):
             return None
@@ -558,10 +554,6 @@ class RemainingTime:
         if whole is not None and not isinstance(mine, Seconds):
             seconds, sizes = (seconds + whole, sizes + mine) if mine else (seconds, sizes)
         return size * seconds / sizes if sizes else None
-
-    def _later(self) -> list[float]:
-        """The sizes of all steps after this one."""
-        return [size for step, size in self._sizes.items() if step != self.step]
 
     def _finish(self) -> None:
         """Count the present step as done, and those before it as left out."""

@@ -81,11 +81,6 @@ def sampled(matched: Matched) -> str:
     return f"{number(matched.sampled)} ({lower(matched.lower)} to {upper(matched.upper)})"
 
 
-def turns_title(audit: TurnsAudit) -> str:
-    """What was found, in one line."""
-    return f"one turn in {audit.turns.rounds:,} rounds; recognised among {audit.crowd:,}: {_most(audit)}"
-
-
 def turns_verdict(audit: TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
     several = ", ".join(f"{lower(least)} after {count}" for count, least in audit.several_lower.items())
@@ -460,7 +455,6 @@ def _accuracy(audit: Audit) -> Iterable[Line]:
 
 @make_view.register
 def _(audit: Audit | TurnsAudit) -> View:
-    title = turns_title(audit) if isinstance(audit, TurnsAudit) else _title(audit)
     numbers, sentences = lines(audit), verdict(audit)
     table = Table(
         ("about", audit.mechanism, "", "is", ""),
@@ -470,7 +464,7 @@ def _(audit: Audit | TurnsAudit) -> View:
         spare=[4],
     )
     return View(
-        title=title,
+        title=_title(audit),
         sentences=sentences,
         tables=[table],
         data=lambda: _data(numbers),
@@ -479,7 +473,9 @@ def _(audit: Audit | TurnsAudit) -> View:
     )
 
 
-def _title(audit: Audit) -> str:
+def _title(audit: Audit | TurnsAudit) -> str:
+    if isinstance(audit, TurnsAudit):
+        return f"one turn in {audit.turns.rounds:,} rounds; recognised among {audit.crowd:,}: {_most(audit)}"
     by_reports, alone, always = audit.recognised, audit.attended.alone, audit.everlasting
     told = f"recognised among {audit.crowd:,} by {audit.reports} reports {_limit(by_reports)}"
     told += f", by attendance {_limit(alone)}"

@@ -45,8 +45,8 @@ def verdict(comparison: Comparison) -> list[str]:
     hidden = _hidden(comparison)
     followed = [r for r in comparison.rows if r.recognised.upper > 1 / comparison.crowd * (1 + 1e-6)]
     sentences = _turns(comparison)
-    best = most_accurate_hidden(comparison)
-    if best is not None:
+    if hidden:
+        best = min(hidden, key=lambda row: row.all_rounds)
         sentences.append(
             f"With everybody in every round, reports cannot be linked with {_listed([r.name for r in hidden])} "
             f"(exact), but people are recognised by attendance, whatever the mechanism: an attack matched "
@@ -89,12 +89,8 @@ def _turns(comparison: Comparison) -> list[str]:
     ]
 
 
-def most_accurate_hidden(comparison: Comparison) -> ComparedMechanism | None:
-    """The most accurate one for every round whose reports cannot be linked and whose privacy lasts, if any."""
-    return min(_hidden(comparison), key=lambda row: row.all_rounds, default=None)
-
-
 def _hidden(comparison: Comparison) -> list[ComparedMechanism]:
+    """Those for every round whose reports cannot be linked and whose privacy lasts."""
     limit = 1 / comparison.crowd * (1 + 1e-6)
     return [row for row in comparison.rows if row.lasts and row.recognised.upper <= limit and row.name != ONE_TURN]
 

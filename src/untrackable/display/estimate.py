@@ -123,8 +123,10 @@ def _row(name: str, estimate: Functional | Quantile, unit: str) -> NumberRow:
     if not estimate.tells:
         return NumberRow(name, _UNKNOWN, "")
     low, high = estimate.lower, estimate.upper
-    if math.isinf(low) or math.isinf(high):
-        between = _open_ended(low, high, unit)
+    if math.isinf(low):
+        between = f"at most {quantity(high, unit, 'up')}"
+    elif math.isinf(high):
+        between = f"at least {quantity(low, unit, 'down')}"
     else:
         between = f"between {quantity(low, unit, 'down')} and {quantity(high, unit, 'up')}" if low < high else ""
     gaps = f", {_GAPS}" if isinstance(estimate, Quantile) and estimate.gaps else ""
@@ -139,10 +141,6 @@ def _value(estimate: Functional | Quantile, unit: str) -> str:
     if math.isinf(estimate.value):
         return "out of range"
     return quantity(estimate.value, unit)
-
-
-def _open_ended(low: float, high: float, unit: str) -> str:
-    return f"at most {quantity(high, unit, 'up')}" if math.isinf(low) else f"at least {quantity(low, unit, 'down')}"
 
 
 BUCKET_WORDS = (

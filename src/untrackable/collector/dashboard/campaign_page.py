@@ -88,7 +88,6 @@ from untrackable.display.view import (
     write_columns,
 )
 from untrackable.encodings.encoding import AskedTable
-from untrackable.estimation.rounds import ActivePeople
 from untrackable.protocol.campaign import Campaign
 
 MOST_ROWS = 2000
@@ -373,6 +372,7 @@ class CampaignPage:
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
         shown = matching if everything else largest(matching, FEW_ROWS)
         discovered = campaign.encoding.kind == "discovered-strings"
+        active = active_notes(values.people, len(result.rounds), shares=campaign.encoding.values > 1)
         about |= {
             "bars": _drawn_bars(shown),
             "matching": len(matching),
@@ -381,7 +381,7 @@ class CampaignPage:
             "shares": bool(rows) or discovered,
             "numbers": _numbers(result),
             "heading": view_of(result).sentences[0],
-            "sample": _sample(campaign, values.people, len(result.rounds)),
+            "sample": "" if campaign.turns is None else " ".join(map(sentence, active)),
             "words": interval_words(
                 values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
             ),
@@ -491,13 +491,6 @@ def _numbers(shown: Shown) -> dict[str, Any] | None:
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
     return {"rows": view_of(shown).tables[0].rows, "notes": notes}
-
-
-def _sample(campaign: Campaign, people: ActivePeople, rounds: int) -> str:
-    """The number of active people, and the population of the shares; empty if everybody answers every round."""
-    if campaign.turns is None:
-        return ""
-    return " ".join(map(sentence, active_notes(people, rounds, shares=campaign.encoding.values > 1)))
 
 
 COLUMNS = ("label", "frequency", "tells", "unclamped", "standard_error", "lower", "upper", "stands_out")
