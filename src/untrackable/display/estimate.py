@@ -26,7 +26,6 @@ from untrackable.display.charts import alt
 from untrackable.display.numbers import (
     CANNOT_TELL,
     NOT_TOLD,
-    all_of,
     number,
     order_notes,
     percent,
@@ -179,22 +178,6 @@ def interval_words(
             "(upper). Rare strings are not found, and other strings may add a little to a share by chance."
         )
     return sentences
-
-
-def number_band_words(beta: float, rounds: int) -> str:
-    """How to read the trend of mean and quantiles."""
-    return (
-        f"Each dot is the estimate of one round. The bands hold for {all_of(rounds, 'rounds')} and all of these "
-        f"numbers at once, except with probability {100 * beta:g} % (upper)."
-    )
-
-
-def band_words(beta: float, rounds: int) -> str:
-    """How to read the trend."""
-    return (
-        f"Each dot is the estimate of one round. The band holds for {all_of(rounds, 'rounds')} and all answers at "
-        f"once, except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
-    )
 
 
 _PEOPLE_DIGITS = 3

@@ -64,17 +64,15 @@ from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
     BUCKET_WORDS,
     active_notes,
-    band_words,
     interval_bars,
     interval_words,
-    number_band_words,
     number_notes,
     number_rows,
     rounds_words,
 )
 from untrackable.display.numbers import range_words, shown_share
 from untrackable.display.svg import bar_rows, svg_of
-from untrackable.display.trend import amount, change_note, change_sentence, trend_group, trend_name
+from untrackable.display.trend import amount, band_note, change_note, change_sentence, trend_group, trend_name
 from untrackable.display.view import (
     Chart,
     Column,
@@ -396,8 +394,8 @@ class CampaignPage:
             with suppress(Refused):
                 shares = answers.trends(matching, candidates, table)
             about["trends"] = [
-                _drawn_trends(answers, answers.number_trends(), number_band_words),
-                _drawn_trends(answers, shares, band_words, some=some),
+                _drawn_trends(answers, answers.number_trends()),
+                _drawn_trends(answers, shares, some=some),
             ]
         return about
 
@@ -412,11 +410,7 @@ def _drawn_bars(rows: Sequence[dict[str, Any]]) -> list[tuple[Bar, str, str, str
 
 
 def _drawn_trends(
-    answers: CampaignAnswers,
-    trends: Sequence[NumberTrend],
-    words: Callable[[float, int], str],
-    *,
-    some: bool = False,
+    answers: CampaignAnswers, trends: Sequence[NumberTrend], *, some: bool = False
 ) -> dict[str, Any] | None:
     """Shares, or mean and quantiles, round by round: a panel for each, the changes, and the same as a table."""
     if not trends:
@@ -432,7 +426,7 @@ def _drawn_trends(
         "change_words": change_note(trends[0], all_values=trends[0].unit is None and len(trends) > 1),
         "labels": labels,
         "table": [(number, [_cell(each, at) for each in trends]) for at, number in enumerate(rounds)],
-        "words": words(trends[0].beta, len(rounds)) + look_words,
+        "words": sentence(band_note(trends[0].beta, len(rounds), all_values=len(trends) > 1)) + look_words,
         "some": some,
         "earlier": len(answers.rounds) > len(answers.trend_rounds),
     }
