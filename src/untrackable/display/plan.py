@@ -359,7 +359,7 @@ def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] =
         "quarter": plan.quarter,
         "all rounds": plan.all_rounds,
     }
-    tables = _tables(plan)
+    tables = plan_tables(plan)
     told: dict[str, Any] = {}
     if instead is not None:
         sentences += filter(None, [better_words(instead.better_from, plan.solved)])
@@ -393,7 +393,8 @@ def _campaign_commands(plan: Plan, again: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def _tables(plan: Plan) -> list[Table]:
+def plan_tables(plan: Plan) -> list[Table]:
+    """How far off figures will be, and the ways to ask for several answers at once."""
     tables = [Table(COLUMNS, rows(plan), caption(plan), "How far off figures will be")]
     if plan.ways:
         tables.append(Table(WAY_COLUMNS, way_rows(plan.ways), _POINTS, "Ways to ask for the same"))
@@ -444,7 +445,7 @@ def set_view(together: QuestionSet, command: Sequence[str] = ()) -> View:
     return View(
         title=title,
         sentences=[f"{title}.", *verdict(together.plan)],
-        tables=[Table(SET_COLUMNS, rows, caption, "The questions"), *_tables(together.plan)],
+        tables=[Table(SET_COLUMNS, rows, caption, "The questions"), *plan_tables(together.plan)],
         data=lambda: _set_data(together),
         commands=[["untrackable", *map(shlex.quote, command)]] if together.met and command else [],
         json=lambda: _set_json(together),

@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl
 from untrackable import checks
 from untrackable.collector.dashboard.signed_in import Form
 from untrackable.display.numbers import odds_factor
-from untrackable.display.view import Table
 from untrackable.encodings.encoding import (
     LARGEST_BITS,
     SHORTEST_SALT,
@@ -406,43 +405,3 @@ def _number(form: CampaignForm, name: str) -> Fraction | None:
         form.errors[name] = f"{LABELS[name]} must be a number of a usual size."
         return None
     return number
-
-
-@dataclass(frozen=True, slots=True)
-class ShownChange:
-    """A change of the goals in words, and what a form sends to make it; empty if no field does."""
-
-    words: str
-    use: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownPlan:
-    """A plan in words: the answer first, then what anybody can learn, and the rest for people who ask for more."""
-
-    usable: bool
-    verdict: tuple[str, ...]
-    learned: tuple[str, ...]
-    more: tuple[str, ...]
-    figures: Table
-    ways: Table | None
-    """The ways to ask for several answers at once."""
-    changes: tuple[ShownChange, ...]
-    """What would be enough, if the goals are not met."""
-    parameters: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownCampaign:
-    """A campaign as its exact document, and what it means in words."""
-
-    id: str
-    document: str
-    answers: str
-    schedule: str
-    guarantee: tuple[str, ...]
-    accuracy: str
-    spread: str
-    usable: bool
-    in_pages: str
