@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +25,12 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+import uvicorn
 from numpy.typing import NDArray
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from untrackable import strict_json
 from untrackable.auditing.attacks import match, match_by_attendance
@@ -365,49 +369,37 @@ def answer_page(
         f"default-src 'none'; script-src 'self' {server}; style-src 'self'; img-src data:; connect-src {server}; "
         "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
     )
+    headers = {
+        "content-security-policy": policy,
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }
 
-    def running() -> Campaign:
+    def shown(request: Request) -> Response:
+        """The page, with the campaign that is running."""
         now = time.time()
         with one_by_one:
             if not asked or now >= (asked[-1].ends or 0):
                 asked.append(begun(now))
                 publish(asked[-1])
-            return asked[-1]
+            return HTMLResponse(_page(asked[-1], server), headers=headers)
 
-    class Application(BaseHTTPRequestHandler):
-        """Serves the few files of the page."""
+    def file(request: Request) -> Response:
+        """One of its files."""
+        kind, content = files[request.url.path]
+        return Response(content, headers=headers, media_type=kind)
 
-        def do_GET(self) -> None:
-            """The page, one of its files, or nothing."""
-            known = self.path == "/" or self.path in files
-            kind, content = files.get(self.path, ("text/plain", b"There is nothing at this address."))
-            if self.path == "/":
-                kind, content = "text/html", _page(running(), server).encode()
-            self.send_response(200 if known else 404)
-            headers = {
-                "content-type": f"{kind}; charset=utf-8",
-                "content-length": str(len(content)),
-                "content-security-policy": policy,
-                "cache-control": "no-store",
-                "referrer-policy": "no-referrer",
-                "x-content-type-options": "nosniff",
-            }
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Note nothing about visitors."""
-
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Application)
-    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    routes = [Route("/", shown), *(Route(path, file) for path in files)]
+    bound = server_process.bind("127.0.0.1", 0)
+    config = uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False)
+    serving = uvicorn.Server(config)
+    thread = threading.Thread(target=serving.run, args=([bound],), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{serving.server_port}/"
+        yield f"{server_process.address(bound)}/"
     finally:
-        serving.shutdown()
-        serving.server_close()
+        serving.should_exit = True
         thread.join()
 
 
@@ -834,7 +826,6 @@ def _(outcome: DemoResult) -> View:
 
 
 def _learned_sentences(outcome: DemoResult, title: str) -> list[str]:
-
     directly, relayed = outcome.directly, outcome.relayed
     eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
     week = directly.spans["week"]
@@ -896,7 +887,6 @@ def _share(share: float) -> str:
 
 
 def _as_json(outcome: DemoResult) -> dict[str, object]:
-
     return {
         "weeks": WEEKS,
         "address": outcome.address,
