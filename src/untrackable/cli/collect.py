@@ -246,11 +246,13 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     metavar="FILE",
     help="File of reports held for releases.",
 )
-@setting("--release-every", type=POSITIVE, default=3600, help="Seconds between two releases.")
-@setting("--release-ahead", type=POSITIVE, default=40, help="Days a release may be ahead.")
-@setting("--keep-days", type=POSITIVE, default=7, help="Days to try before reports are deleted.")
-@setting("--most-held", type=POSITIVE, default=1_000_000, help="Most held reports.")
-@setting("--most-in-release", type=POSITIVE, default=500_000, help="Most held reports of one release.")
+@setting("--release-every", "every", type=POSITIVE, default=3600, help="Seconds between two releases.")
+@setting("--release-ahead", "ahead", type=POSITIVE, default=40, help="Days a release may be ahead.")
+@setting("--keep-days", "keep", type=POSITIVE, default=7, help="Days to try before reports are deleted.")
+@setting("--most-held", "most", type=POSITIVE, default=1_000_000, help="Most held reports.")
+@setting(
+    "--most-in-release", "most_of_one", type=POSITIVE, default=500_000, help="Most held reports of one release."
+)
 @setting("--per-minute", type=POSITIVE, default=60, help="Most requests a minute of an address.")
 @setting("--sender-header", default=None, metavar="NAME", help="Header with the address, set by your proxy.")
 @setting("--waiting", type=POSITIVE, default=2000, help="Most requests that wait at once.")
@@ -264,11 +266,6 @@ def relay(
     port: int,
     as_json: bool,
     hold_in: Path | None,
-    release_every: int,
-    release_ahead: int,
-    keep_days: int,
-    most_held: int,
-    most_in_release: int,
     **chosen: Any,
 ) -> None:
     r"""Run a relay that passes sealed reports on to collectors.
@@ -291,9 +288,7 @@ def relay(
 
     warn_of_unknown_variables(relay)
     with one_line_errors():
-        holding = HoldingSettings(
-            every=release_every, ahead=release_ahead, keep=keep_days, most=most_held, most_of_one=most_in_release
-        )
+        holding = HoldingSettings(**{name: chosen.pop(name) for name in HoldingSettings.__slots__})
         settings = RelaySettings(gateways=tuple(map(GatewayAddress.parse, gateways)), holding=holding, **chosen)
         held = None if hold_in is None else HeldReports(hold_in)
     bound = listening_socket(host, port)
