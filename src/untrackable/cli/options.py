@@ -357,7 +357,6 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         self._low = low
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Check it."""
         try:
             number = Fraction(value) if isinstance(value, int) else read_number(str(value))
         except ValueError as error:
@@ -375,7 +374,6 @@ class Amount(click.ParamType):  # type: ignore[type-arg]
     name = "NUMBER"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Check it."""
         try:
             return float(value) if isinstance(value, (int, float)) else float(read_number(str(value)))
         except (ValueError, OverflowError) as error:

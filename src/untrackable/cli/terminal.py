@@ -673,11 +673,9 @@ class JobGroup(CommandGroup):
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, job by job."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of that name, if there is one."""
         if cmd_name not in self._modules:
             return None
         module = importlib.import_module(f"untrackable.cli.{self._modules[cmd_name]}")
@@ -685,7 +683,6 @@ class JobGroup(CommandGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of every job under its heading."""
         for heading, names in self._jobs.items():
             self.write_commands(ctx, formatter, heading, names)
 

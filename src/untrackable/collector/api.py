@@ -136,7 +136,6 @@ class PublicApi:
         return _json({"status": "ready"})
 
     def metrics(self, request: Request) -> Response:
-        """All counters in Prometheus' text format."""
         return Response(self._service.metrics.text(), headers=NO_STORE, media_type="text/plain; version=0.0.4")
 
     def campaigns(self, request: Request) -> Response:
@@ -198,7 +197,6 @@ class PublicApi:
         return _json({"now": campaign.round_at(now), "last_round": last, "rounds": listed})
 
     def round_estimate(self, request: Request) -> Response:
-        """The estimate of one round."""
         number = request.path_params["round"]
         if not 1 <= number <= LAST_ROUND:
             raise Refused(Problem.NOT_FOUND, f"a round must be between 1 and {LAST_ROUND}")

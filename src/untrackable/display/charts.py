@@ -376,7 +376,6 @@ class ShareBars(NamedTuple):
         return [None if bar.share is None else min(bar.upper, max(bar.lower, bar.share)) for bar in self.bars]
 
     def altair(self) -> Any:
-        """The same as Altair's chart."""
         words = self.words
         rows: list[Row] = [
             {

@@ -258,7 +258,6 @@ class Matches(NamedTuple):
         return [*self.lines()[::2], _APART, _INTERVAL, _GUESS]
 
     def altair(self) -> Any:
-        """The same as Altair's chart."""
         key = charts.Key(self.lines(), self.legend()[-3:], shown=[each.name for each in self.legend()])
         up = alt.Scale(type="log", domain=[self.lowest, 1.0], nice=False)
         base = charts.points(self.rows()).encode(

@@ -463,7 +463,6 @@ class TrendBand(NamedTuple):
     legend: tuple[charts.Series, ...]
 
     def altair(self) -> Any:
-        """The same as Altair's chart."""
         rows = [
             {"round": number, "low": low, "high": high, "estimate": estimate}
             for number, low, high, estimate in zip(self.rounds, self.low, self.high, self.estimates, strict=True)

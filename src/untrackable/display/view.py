@@ -117,7 +117,6 @@ class View:
     json: Callable[[], Any] | None = None
 
     def to_json(self) -> Any:
-        """The result as JSON."""
         if self.json is not None:
             return self.json()
         return rows_of(self.data())

@@ -43,7 +43,6 @@ class RepeatedLines(logging.Filter):
         self._since, self._written, self._left_out = clock(), set[str](), 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is written."""
         text = record.getMessage()
         with self._counting:
             if not 0 <= self._clock() - self._since < _PERIOD_SECONDS:
@@ -168,17 +167,14 @@ class _Several(Multiprocess):
     interrupted = False
 
     def handle_int(self) -> None:
-        """End all processes, because of Ctrl-C."""
         self.interrupted = True
         super().handle_int()
 
     def init_processes(self) -> None:
-        """Start the processes."""
         with shielded_from_interrupts():
             super().init_processes()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace processes that died."""
         with shielded_from_interrupts():
             super().keep_subprocess_alive()
 

@@ -578,7 +578,6 @@ class CampaignList:
 
     @in_turn
     def show(self, request: Request) -> Response:
-        """Render the page."""
         campaigns = [self._shown(each) for each in visible_campaigns(self._service, request)]
         return page(request, "campaigns.html", campaigns=campaigns)
 
