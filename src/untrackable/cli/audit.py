@@ -25,6 +25,7 @@ from untrackable.cli.options import (
     mechanism_options,
     result_options,
     spark_session,
+    typed_command,
 )
 from untrackable.cli.terminal import PlainCommand, Seconds, one_line_errors, progress
 
@@ -112,13 +113,11 @@ def audit(
                     progress=show,
                 )
 
+    again = typed_command()
+
     def page() -> str:
-        from untrackable.auditing.audit import TurnsAudit
         from untrackable.display.audit import audit_page
 
-        said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
-        said |= {} if isinstance(examination, TurnsAudit) else {"rounds": examination.rounds}
-        again = _command(mechanism, parameters, preset, said, distribution, no_attack)
         return audit_page(examination, examined, mechanism, again)
 
     output.give(examination, page=page)
@@ -133,26 +132,6 @@ def _steps(mechanism: Any, reports: int, crowd: int, *, attack: bool) -> dict[st
         return {}
     tried = attack_seconds(mechanism, reports=reports, crowd=crowd)
     return {"guarantees": 1.0, **{step: Seconds(length) for step, length in tried.items()}, "changes": 1.0}
-
-
-def _command(
-    mechanism: str,
-    parameters: tuple[str, ...],
-    preset: str | None,
-    asked: dict[str, Any],
-    distribution: str | None,
-    no_attack: bool,
-) -> list[str]:
-    """The command that makes the page again."""
-    named = ["--preset", preset] if preset else []
-    options = _typed(asked)
-    options += ["--distribution", distribution] if distribution else []
-    return ["audit", mechanism, *parameters, *named, *options, *(["--no-attack"] if no_attack else [])]
-
-
-def _typed(options: dict[str, Any]) -> list[str]:
-    """Options as people type them."""
-    return [text for name, value in options.items() for text in (f"--{name}", str(value).removesuffix(".0"))]
 
 
 def _list(output: ResultOutput) -> None:
@@ -199,11 +178,12 @@ def compare(output: ResultOutput, **asked: Any) -> None:
         with progress() as show:
             comparison = rank(**asked, progress=lambda what, done: show("comparing", done))
 
+    again = typed_command()
+
     def page() -> str:
         from untrackable.display.comparison import comparison_page
 
-        names = ("eps", "delta", "values", "reports", "people", "crowd")
-        return comparison_page(comparison, ["compare", *_typed({name: asked[name] for name in names})])
+        return comparison_page(comparison, again)
 
     output.give(comparison, page=page)
 

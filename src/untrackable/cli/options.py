@@ -89,6 +89,21 @@ def was_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
+def typed_command() -> list[str]:
+    """The command that runs, as it was typed, but for where its result goes: it makes the result again."""
+    context = click.get_current_context()
+    words = context.command_path.split()[1:]
+    for parameter in context.command.params:
+        given = context.params.get(parameter.name or "")
+        if parameter.name in ("as_json", *_FILES) or given is None or not was_given(parameter.name or ""):
+            continue
+        several_given = given if isinstance(given, tuple) else (given,)
+        for value in map(str, several_given):
+            words += [parameter.opts[0]] * isinstance(parameter, click.Option)
+            words += [] if getattr(parameter, "is_flag", False) else [value.removesuffix(".0")]
+    return words
+
+
 def encoding_of(
     categories: tuple[str, ...], choices: tuple[str, ...], listed: Path | None, given: str | None
 ) -> Encoding | None:

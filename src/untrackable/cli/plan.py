@@ -14,7 +14,6 @@ import click
 
 from untrackable import strict_json
 from untrackable.cli.options import (
-    BUCKET_OPTIONS,
     GIVEN_FILE,
     ResultOutput,
     bucket_options,
@@ -22,6 +21,7 @@ from untrackable.cli.options import (
     goal_options,
     option_of,
     result_options,
+    typed_command,
     was_given,
 )
 from untrackable.cli.terminal import NewFile, PlainCommand, one_line_errors, progress, write_page
@@ -101,7 +101,7 @@ def plan(
         raise click.UsageError("--campaign goes with --together; for one question, see `untrackable campaign new`")
     if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
         raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
-    again = _again({**demands, "encoding": encoding}, choices)
+    again = typed_command()
     with one_line_errors():
         from untrackable.display.plan import plan_page, plan_view
         from untrackable.planning.goals import Goals
@@ -170,19 +170,6 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
     gateway = held_at(gateway, asked.hold_at, asked.release_after, first_end=begins + length * looks_of(draft))
     made, _ = make_campaign(draft, question=asked.text, first_round=begins, round_seconds=length, gateway=gateway)
     return made.to_bytes()
-
-
-def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
-    """The command that makes this plan again, as it was typed."""
-    words = ["plan", *(word for name in choices for word in ("--choice", name))]
-    typed = click.get_current_context().params
-    for name, value in {**{name: typed[name] for name in BUCKET_OPTIONS}, **given}.items():
-        if not was_given(name):
-            continue
-        words.append(option_of(name))
-        if not isinstance(value, bool):
-            words.append(str(value).removesuffix(".0"))
-    return words
 
 
 @dataclass(frozen=True, slots=True)
