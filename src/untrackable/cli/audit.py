@@ -59,15 +59,13 @@ def audit(
     parameters: tuple[str, ...],
     preset: str | None,
     reports: int | None,
-    delta: float,
-    people: int,
-    crowd: int,
     distribution: str | None,
     rounds: int | None,
     no_attack: bool,
     seed: int,
     output: ResultOutput,
     listing: bool,
+    **observer: Any,
 ) -> None:
     r"""Show how well a mechanism's reports identify people.
 
@@ -92,25 +90,23 @@ def audit(
         if asked is not None:
             rounds = rounds or asked.rounds
             reports = max(2, min(reports or REPORTS, rounds or REPORTS))
-        goal = Budget(reports=reports or REPORTS, delta=delta, people=people)
+        goal = Budget(reports=reports or REPORTS, delta=observer["delta"], people=observer["people"])
         examined = resolve(mechanism, parameters, preset, goal)
         examination: Audit | TurnsAudit
         if asked is not None and asked.turns is not None:
-            examination = audit_turns(examined, asked.turns, people=people, crowd=crowd, delta=delta)
+            examination = audit_turns(examined, asked.turns, **observer)
         else:
             reports = held_reports(examined, reports)
-            with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
+            with progress(_steps(examined, reports, observer["crowd"], attack=not no_attack)) as show:
                 examination = examine(
                     examined,
                     reports=reports,
-                    delta=delta,
-                    people=people,
-                    crowd=crowd,
                     attack=not no_attack,
                     distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
                     rounds=rounds,
                     seed=seed,
                     progress=show,
+                    **observer,
                 )
 
     again = typed_command()

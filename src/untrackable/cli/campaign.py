@@ -320,39 +320,22 @@ def _one_line_errors(file: Path, kind: str) -> Iterator[None]:
 
 
 def _draft(
-    encoding: Encoding,
-    *,
-    people: int | None,
-    keys: Path | None,
-    every_round: bool,
-    rounds: int | None,
-    eps: float,
-    relay: bool,
-    margin: str,
-    crowd_delta: float,
-    **others: Any,
+    encoding: Encoding, *, people: int | None, keys: Path | None, every_round: bool, **demands: Any
 ) -> CampaignDraft:
     """The campaign that the options ask for, of one kind or the other."""
-    if rounds is None:
+    if demands["rounds"] is None:
         raise ValueError("give --rounds, or a --plan that says how many")
     if people is not None:
         GOALS["people"].checked(people)
+    relay: bool = demands["relay"]
     check_relay(relay, people)
     gateway_of(keys, needed=relay)
-    alone = {name: others.pop(name) for name in TURNS_OPTIONS}
+    other_kind = TURNS_OPTIONS if every_round else EVERY_ROUND_OPTIONS
+    demands = {name: demand for name, demand in demands.items() if name not in other_kind}
     if not every_round:
-        return turns_draft(
-            encoding,
-            people=people or _PEOPLE,
-            rounds=rounds,
-            eps=eps,
-            relay=relay,
-            margin=margin,
-            crowd_delta=crowd_delta,
-            **alone,
-        )
-    crowd = (people or 0, margin, crowd_delta) if relay else None
-    return every_round_draft(encoding, others.pop("mechanism"), rounds=rounds, eps=eps, crowd=crowd, **others)
+        return turns_draft(encoding, people=people or _PEOPLE, **demands)
+    relay, margin, delta = (demands.pop(name) for name in CROWD_OPTIONS)
+    return every_round_draft(encoding, crowd=(people or 0, margin, delta) if relay else None, **demands)
 
 
 def given_options(names: tuple[str, ...]) -> list[str]:
@@ -413,15 +396,13 @@ def _counting_people(encoding: Encoding, rounds: int, demands: dict[str, Any]) -
 
 def every_round_draft(
     encoding: Encoding,
-    mechanism: str | None,
     *,
+    mechanism: str | None,
     rounds: int,
     eps: float,
     delta: float,
-    values: Any,
-    gamma: float,
-    tracking_delta: float,
     crowd: tuple[int, Any, float] | None,
+    **declared: Any,
 ) -> CampaignDraft:
     """A campaign in which everybody answers every round. With a relay, `crowd` is people, margin and delta."""
     if said := given_options(TURNS_OPTIONS):
@@ -430,15 +411,9 @@ def every_round_draft(
     from untrackable.protocol.campaign_draft import CampaignDraft
 
     made = _mechanism(mechanism, encoding, rounds, eps, delta)
-    declared = Guarantee(
-        eps=eps,
-        delta=delta,
-        values=values,
-        gamma=gamma,
-        tracking_delta=tracking_delta,
-        crowd=None if crowd is None else _crowd(made, rounds, crowd),
-    )
-    return CampaignDraft(encoding=encoding, mechanism=made, rounds=rounds, guarantee=declared)
+    hidden = None if crowd is None else _crowd(made, rounds, crowd)
+    guarantee = Guarantee(eps=eps, delta=delta, crowd=hidden, **declared)
+    return CampaignDraft(encoding=encoding, mechanism=made, rounds=rounds, guarantee=guarantee)
 
 
 def _crowd(

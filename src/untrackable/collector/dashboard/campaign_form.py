@@ -8,7 +8,6 @@ import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -172,9 +171,7 @@ def read_campaign_form(sent: Form, now: float, *, campaign: bool) -> CampaignFor
 def _goals(form: CampaignForm, encoding: Encoding | None) -> Goals | None:
     """The goals, each checked alone and then together. None if there are none because a field is wrong."""
     typed = form.typed
-    given: dict[str, Any] = {
-        name: (whole if GOALS[name].kind == "whole" else real)(form, name) for name in _TYPED_GOALS
-    }
+    given: dict[str, Any] = {name: number(form, name, whole=GOALS[name].kind == "whole") for name in _TYPED_GOALS}
     if typed["protection"] != OTHER:
         form.errors.pop("eps", None)
         given["eps"] = float(typed["protection"])
@@ -222,7 +219,7 @@ def _question(form: CampaignForm, needed: bool) -> str:
 
 def _seconds(form: CampaignForm) -> int:
     """The length of a round."""
-    every = whole(form, "every")
+    every = number(form, "every", whole=True)
     if every is None:
         form.errors.setdefault("every", "Say how long a round is.")
         return 1
@@ -258,7 +255,7 @@ def asked_answers(form: CampaignForm) -> Encoding | None:
         case "choices":
             return _of_names(form, lambda names: Choices(names=names))
         case "numbers":
-            low, high = needed(form, "low", whole), needed(form, "high", whole)
+            low, high = needed(form, "low"), needed(form, "high")
             if low is not None and high is not None and low >= high:
                 form.errors.setdefault("high", "The highest number must be above the lowest.")
             return _made(
@@ -272,7 +269,7 @@ def asked_answers(form: CampaignForm) -> Encoding | None:
             return _made(form, "buckets", lambda: buckets_from_text(text, below=outside, above=outside))
         case "record":
             return _record(form)
-    bits, longest = needed(form, "bits", whole), needed(form, "longest", whole)
+    bits, longest = needed(form, "bits"), needed(form, "longest")
     return _made(
         form,
         "bits",
@@ -368,40 +365,28 @@ def noted(form: CampaignForm, error: Exception, name: str, *beside: str) -> None
     form.errors.setdefault(wrong if wrong in LABELS else name, f"{told[:1].upper()}{told[1:]}.")
 
 
-def needed(form: CampaignForm, name: str, read: Callable[[CampaignForm, str], Any]) -> Any:
-    """What a field says, which must not be empty."""
-    value = read(form, name)
+def needed(form: CampaignForm, name: str) -> Any:
+    """The whole number in a field, which must not be empty."""
+    value = number(form, name, whole=True)
     if value is None:
         form.errors.setdefault(name, f"{LABELS[name]} must be given.")
     return value
 
 
-def whole(form: CampaignForm, name: str) -> int | None:
-    """A whole number, in which 1,000,000 and 1e6 are the same; None if nothing is typed."""
-    number = _number(form, name)
-    if number is None:
-        return None
-    if number.denominator != 1:
-        form.errors[name] = f"{LABELS[name]} must be a whole number."
-        return None
-    return int(number)
-
-
-def real(form: CampaignForm, name: str) -> float | None:
-    """A number, in which 1 % is 0.01; None if nothing is typed."""
-    number = _number(form, name)
-    return None if number is None else float(number)
-
-
-def _number(form: CampaignForm, name: str) -> Fraction | None:
+def number(form: CampaignForm, name: str, *, whole: bool = False) -> Any:
+    """The number in a field, in which 1,000,000 and 1e6 are the same, and 1 % is 0.01; None if nothing is typed."""
     if not (text := form.typed[name].strip()):
         return None
     try:
-        number = read_number(text)
+        typed = read_number(text)
     except ValueError:
-        form.errors[name] = f"{LABELS[name]} must be a number, such as {DEFAULTS[name] or '0.01'}."
-        return None
-    if abs(number) > _LARGEST_NUMBER or 0 < abs(number) < _SMALLEST_NUMBER:
-        form.errors[name] = f"{LABELS[name]} must be a number of a usual size."
-        return None
-    return number
+        told = f"a number, such as {DEFAULTS[name] or '0.01'}"
+    else:
+        if abs(typed) > _LARGEST_NUMBER or 0 < abs(typed) < _SMALLEST_NUMBER:
+            told = "a number of a usual size"
+        elif whole and typed.denominator != 1:
+            told = "a whole number"
+        else:
+            return int(typed) if whole else float(typed)
+    form.errors[name] = f"{LABELS[name]} must be {told}."
+    return None
