@@ -33,7 +33,7 @@ from untrackable.collector.estimates import (
     reports_missing,
     rounds_with_enough_reports,
 )
-from untrackable.collector.metrics import Metrics
+from untrackable.collector.metrics import Metrics, described
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
 from untrackable.collector.store import Store, StoredCampaign, StoredKey, StoredRound
@@ -355,10 +355,7 @@ def _add(samples: _Samples, campaign: Campaign, number: int, estimate: FrequentV
 
 
 def _text(samples: _Samples) -> str:
-    lines = []
-    for name, words in GAUGES.items():
-        full = f"untrackable_{name}"
-        lines += [f"# TYPE {full} gauge", f"# HELP {full} {words}", *(full + sample for sample in samples[name])]
+    lines = [line for name, words in GAUGES.items() for line in described(name, "gauge", words, samples[name])]
     return "\n".join([*lines, "# EOF", ""])
 
 

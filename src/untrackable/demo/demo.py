@@ -44,6 +44,7 @@ from untrackable.collector.uploads import GATEWAY
 from untrackable.display import charts
 from untrackable.display.campaign import guarantee_sentence
 from untrackable.display.charts import alt
+from untrackable.display.numbers import percent, range_words
 from untrackable.display.page import page_template
 from untrackable.display.view import Chart, Table, View, make_charts, make_view
 from untrackable.encodings.encoding import Categories
@@ -811,14 +812,14 @@ def _(outcome: DemoResult) -> View:
             *_learned_sentences(outcome, title),
             f"Can people be followed? {LINKED:,} people with the same homepage are at home in half of the {WEEKS} "
             "weeks, and else at work. An observer matches those seen at home with those seen at work. A guess is "
-            f"right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets.",
+            f"right for {percent(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets.",
         ],
         tables=[_learned_table(outcome), Table(("matched", "by their reports", "by attendance alone"), followed)],
         data=lambda: _outcome_columns(outcome),
         notes=[
             "Attendance is when somebody answers, and from where. Nobody answers one week from two places. So "
             "answering every week gives people away, whatever the reports say. One turn only tells who somebody is "
-            f"not, and finds hardly anybody: {_share(recognition_upper(LINKED))} at most (upper), however people "
+            f"not, and finds hardly anybody: {percent(recognition_upper(LINKED))} at most (upper), however people "
             "move, for an observer who does not know their habits."
         ],
         json=lambda: _as_json(outcome),
@@ -877,13 +878,7 @@ def _interval_cells(learned: Learned) -> list[str]:
 
 
 def _rate(matched: Matched) -> str:
-    share, lower, upper = (_share(end) for end in (matched.sampled, matched.lower, matched.upper))
-    return f"{share:>6} ({lower.removesuffix(' %')} to {upper.removesuffix(' %')})"
-
-
-def _share(share: float) -> str:
-    digits = 3 if share >= 0.1 else 2
-    return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
+    return f"{percent(matched.sampled)} ({range_words(matched.lower, matched.upper)})"
 
 
 def _as_json(outcome: DemoResult) -> dict[str, object]:

@@ -49,7 +49,7 @@ def result_page(
         specs=_json({chart.name: chart_spec(chart.drawing) for chart in charts}),
         charts=charts,
         lead=view.sentences,
-        tables=[(table, *_grouped(table)) for table in view.tables],
+        tables=[(table, *grouped(table)) for table in view.tables],
         notes=view.notes,
         command=shlex.join(["untrackable", *command]),
         data=_json(view.to_json()),
@@ -61,7 +61,7 @@ def result_page(
     )
 
 
-def _grouped(table: Table) -> tuple[Sequence[str], list[tuple[str, Sequence[Sequence[str]]]]]:
+def grouped(table: Table) -> tuple[Sequence[str], list[tuple[str, Sequence[Sequence[str]]]]]:
     """The columns of a table, and its rows by their headings."""
     if not table.grouped:
         return table.headings, [("", table.rows)]

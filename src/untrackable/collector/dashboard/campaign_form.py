@@ -219,11 +219,11 @@ def _question(form: CampaignForm, needed: bool) -> str:
 
 def _seconds(form: CampaignForm) -> int:
     """The length of a round."""
-    every = number(form, "every", whole=True)
+    every: int | None = number(form, "every", whole=True)
     if every is None:
         form.errors.setdefault("every", "Say how long a round is.")
         return 1
-    seconds = every * UNITS[form.typed["unit"]]
+    seconds: int = every * UNITS[form.typed["unit"]]
     if not 1 <= seconds <= LONGEST_ROUND:
         form.errors["every"] = "A round must last between a minute and a year."
     return seconds

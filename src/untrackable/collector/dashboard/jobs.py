@@ -13,8 +13,6 @@ from untrackable.collector.browser import takes_part
 from untrackable.collector.dashboard.campaign_form import Asked
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
-from untrackable.display.audit import lines as audit_lines
-from untrackable.display.audit import verdict as audit_verdict
 from untrackable.display.campaign import (
     accuracy_words,
     campaign_accuracy,
@@ -29,7 +27,9 @@ from untrackable.display.observer import (
     following_chart,
     rival_words,
 )
+from untrackable.display.page import grouped
 from untrackable.display.svg import legend, svg_of
+from untrackable.display.view import view_of
 from untrackable.encodings.encoding import Choices
 from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS
@@ -167,15 +167,12 @@ def shown_audit(document: bytes) -> dict[str, Any]:
             people=campaign.fewest_reports or _PEOPLE,
         )
     own, rival, no_attack = attacked(campaign)
-    verdict = audit_verdict(result)
-    groups: dict[str, list[tuple[str, ...]]] = {}
-    for line in audit_lines(result):
-        groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))
+    view = view_of(result)
     return {
-        "lead": verdict[:2],
-        "verdict": verdict[2:],
-        "groups": groups,
-        "missing": result.missing,
+        "lead": view.sentences[:2],
+        "verdict": view.sentences[2:],
+        "groups": grouped(view.tables[0])[1],
+        "missing": view.notes,
         "no_attack": no_attack,
         "rival": rival_words(campaign.guarantee.eps),
         **(_attack_shown(own, rival) if own else {}),
