@@ -36,7 +36,8 @@ from untrackable.cli.terminal import (
     write_page,
 )
 from untrackable.planning.goal_fields import GOALS
-from untrackable.units import read_number
+from untrackable.protocol.wire import LAST_ROUND
+from untrackable.units import read_number, read_rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -433,18 +434,7 @@ round_options = several(
 
 def round_numbers(text: str | None) -> list[int] | None:
     """The rounds that `1-7,9` selects; None, which is all rounds, if the option is not given."""
-    if text is None:
-        return None
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"rounds must be written 1-7,9, got {text!r}")
-        start, stop = int(first), int(last) if dash else int(first)
-        if stop - start >= _MOST:
-            raise ValueError(f"rounds must be fewer than a million, got {text!r}")
-        numbers += range(start, stop + 1)
-    return numbers
+    return None if text is None else read_rounds(text, most=_MOST, last=LAST_ROUND)
 
 
 def round_length(given: str, name: str = "--every") -> int:

@@ -44,6 +44,7 @@ from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.errors import CampaignError, GatewayKeysError
 from untrackable.protocol.campaign import LARGEST, Campaign, turns_to_json
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.units import read_rounds
 
 ROLES: Final = {
     "admin": "creates, publishes and closes campaigns, and reads all estimates",
@@ -205,7 +206,11 @@ class PublicApi:
     def pooled_estimate(self, request: Request) -> Response:
         """The pooled estimate of several rounds. By default, these are all closed rounds with enough reports."""
         named = request.query_params.get("rounds")
-        return self._estimate(request, None if named is None else _rounds(named))
+        try:
+            rounds = None if named is None else tuple(read_rounds(named, most=MOST_ROUNDS, last=LAST_ROUND))
+        except ValueError as error:
+            raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
+        return self._estimate(request, rounds)
 
     def _estimate(self, request: Request, rounds: tuple[int, ...] | None) -> Response:
         service = self._service
@@ -283,25 +288,6 @@ def _beta(request: Request) -> float:
     except ValueError:
         allowed = ", ".join(map(str, BETAS))
         raise Refused(Problem.MALFORMED_REQUEST, f"beta must be one of {allowed}") from None
-
-
-def _rounds(text: str) -> tuple[int, ...]:
-    """The numbers in a text such as `1-3,7`, which means 1, 2, 3 and 7."""
-    wrong = Refused(
-        Problem.MALFORMED_REQUEST,
-        f"rounds must be like 1-3,7, with at most {MOST_ROUNDS} numbers from 1 to {LAST_ROUND}",
-    )
-    numbers: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", part)
-        if match is None:
-            raise wrong
-        first = int(match[1])
-        last = first if match[2] is None else int(match[2])
-        if not 1 <= first <= last <= LAST_ROUND or len(numbers) + last - first >= MOST_ROUNDS:
-            raise wrong
-        numbers += range(first, last + 1)
-    return tuple(sorted(set(numbers)))
 
 
 ADDRESS = "/metrics/estimates"
