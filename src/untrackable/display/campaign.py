@@ -367,16 +367,6 @@ def observers(campaign: Campaign) -> list[Observer]:
     ]
 
 
-def no_relay_words(campaign: Campaign) -> str:
-    """Why there is one observer only; empty if there are two."""
-    if campaign.guarantee.crowd is not None:
-        return ""
-    return (
-        "This campaign does not rely on a relay. So nothing is assumed about who else is there: the guarantee "
-        "holds against a collector that knows which reports are yours, and all the more against one that does not."
-    )
-
-
 def costs(campaign: Campaign) -> list[Cost]:
     """The eps of the first round, of some rounds and of all rounds, at the declared deltas; nothing with turns."""
     if campaign.turns is not None:

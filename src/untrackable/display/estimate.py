@@ -142,13 +142,6 @@ def _value(estimate: Functional | Quantile, unit: str) -> str:
     return quantity(estimate.value, unit)
 
 
-BUCKET_WORDS = (
-    "The collector knows strings by their hash only, so these are buckets, each for many strings. Name the strings "
-    "that you look for, and their shares are shown."
-)
-"""What the rows are if strings are hashed and none was named."""
-
-
 def rounds_words(rounds: Sequence[int]) -> str:
     """Which rounds an estimate is of."""
     if len(rounds) == 1:

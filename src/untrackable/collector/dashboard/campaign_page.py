@@ -55,14 +55,12 @@ from untrackable.display.campaign import (
     end_words,
     guarantee_sentence,
     guarantee_words,
-    no_relay_words,
     observers,
     schedule_words,
     waiting_words,
 )
 from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
-    BUCKET_WORDS,
     active_notes,
     interval_bars,
     interval_words,
@@ -300,7 +298,6 @@ class CampaignPage:
             "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),
             "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": observers(campaign),
-            "no_relay": no_relay_words(campaign),
             "cost_words": cost_words(campaign),
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),
@@ -383,7 +380,7 @@ class CampaignPage:
             "words": interval_words(
                 values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
             ),
-            "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
+            "buckets": about["any_string"] and not candidates,
             "discovered": discovered,
             "query": _query(asked, "table", "round", "strings"),
             "more": _query({**asked, "all": "1"}, "table", "round", "strings", "search", "all"),

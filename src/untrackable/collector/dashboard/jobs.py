@@ -86,20 +86,9 @@ def shown_campaign(asked: Asked, gateway: str | None) -> dict[str, Any]:
         "accuracy": accuracy_words(accuracy) if shares else shown.accuracy(best)[0].removesuffix("."),
         "spread": spread_words(accuracy) if shares else "",
         "usable": accuracy.usable or not shares,
-        "in_pages": _page_words(made),
+        "in_pages": takes_part(made),
+        "relayed": made.gateway is not None,
     }
-
-
-def _page_words(made: Campaign) -> str:
-    """What the campaign asks of a web page."""
-    if not takes_part(made):
-        return "Web pages cannot ask this: their client does not know this kind of campaign. Programs can."
-    relay = " It must name a relay that the visitor trusts." if made.gateway is not None else ""
-    return (
-        "A page needs the lines that the campaign’s own page will show, and the visitor’s answer. It asks each "
-        "visitor first, stores the answer in their browser, and sends one report. Questions for the same time must "
-        f"be one campaign, a set.{relay}"
-    )
 
 
 @lru_cache(maxsize=8)
