@@ -389,20 +389,6 @@ def _cost(campaign: Campaign, rounds: int) -> Cost:
     return Cost(rounds, shown(alone), crowd)
 
 
-def cost_words(campaign: Campaign) -> str:
-    """How to read the costs."""
-    declared = campaign.guarantee
-    if campaign.turns is not None:
-        return "Each person answers once, so all rounds together cost what one report costs: the guarantee above."
-    deltas = f"delta = {at_most(declared.delta, 4)}"
-    if declared.crowd is not None:
-        deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"
-    return (
-        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is at "
-        "most the guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
-    )
-
-
 def _observer(who: str, eps: float, delta: float) -> Observer:
     return Observer(
         who,

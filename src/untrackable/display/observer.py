@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from untrackable.auditing.attacks import PEOPLE, Followed
-from untrackable.brackets import Bracket, at_most
+from untrackable.brackets import Bracket
 from untrackable.display import charts
 from untrackable.display.charts import alt
 from untrackable.display.numbers import number, percent, range_words, said
@@ -146,20 +146,6 @@ CAPTION = (
     "line is a guess. Shares are sampled, with their intervals."
 )
 _TINY = 1e-4
-FOLLOWING_CAPTION = (
-    f"An observer without names tries to match {PEOPLE} people seen at one place with the same people seen at "
-    "another. Lines: people who hold the same value. Dashed: people with different values. The dotted line is a "
-    "guess. Shares are sampled, with their 95 % intervals."
-)
-
-
-def rival_words(eps: float) -> str:
-    """What RAPPOR is, and that it is compared at the same privacy."""
-    return (
-        "RAPPOR is a widely known way to collect such answers. Here it has the same everlasting privacy "
-        f"(eps = {at_most(eps)}): all reports that a person ever sends tell as little about the answer. The "
-        "difference is what they tell about who sent them."
-    )
 
 
 def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:

@@ -127,6 +127,7 @@ def test_one_observer_without_a_relay_and_two_with_one(collector: Collector) -> 
     assert "The collector alone, which does not know who sent which report" in both
     assert "The collector together with the relay" in both
     assert "not rely on a relay" not in both
+    assert ("for the collector alone" in both, "for the collector alone" in text) == (True, False)
 
 
 def test_what_rounds_cost(collector: Collector) -> None:

@@ -50,7 +50,6 @@ from untrackable.collector.store import StoredCampaign
 from untrackable.display.campaign import (
     Cost,
     campaign_state,
-    cost_words,
     costs,
     end_words,
     guarantee_sentence,
@@ -298,7 +297,6 @@ class CampaignPage:
             "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),
             "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": observers(campaign),
-            "cost_words": cost_words(campaign),
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),
             **self._embedding(request, campaign),

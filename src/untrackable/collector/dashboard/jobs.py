@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 
 from untrackable import strict_json
 from untrackable.accounting.check import make_campaign
-from untrackable.auditing.attacks import Followed, followed
+from untrackable.auditing.attacks import PEOPLE, Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
+from untrackable.brackets import at_most
 from untrackable.collector.browser import takes_part
 from untrackable.collector.dashboard.campaign_form import Asked
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
@@ -21,11 +22,9 @@ from untrackable.display.campaign import (
     spread_words,
 )
 from untrackable.display.observer import (
-    FOLLOWING_CAPTION,
     followed_rows,
     followed_words,
     following_chart,
-    rival_words,
 )
 from untrackable.display.page import grouped
 from untrackable.display.svg import legend, svg_of
@@ -163,7 +162,7 @@ def shown_audit(document: bytes) -> dict[str, Any]:
         "groups": grouped(view.tables[0])[1],
         "missing": view.notes,
         "no_attack": no_attack,
-        "rival": rival_words(campaign.guarantee.eps),
+        "rival": at_most(campaign.guarantee.eps),
         **(_attack_shown(own, rival) if own else {}),
     }
 
@@ -190,7 +189,7 @@ def _attack_shown(ours: list[Followed], theirs: list[Followed]) -> dict[str, Any
     counts = sorted({point.reports for point in ours + theirs})
     return {
         "answer": followed_words(ours, theirs),
-        "caption": FOLLOWING_CAPTION,
+        "people": PEOPLE,
         "chart": svg_of(chart.drawing, label),
         "legend": legend(chart.drawing.legend()),
         "table": {
