@@ -188,42 +188,6 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
 _CERTAIN = 0.99
 """From this probability of being recognised by attendance on, people are said to be given away."""
 
-CAPTIONS = {
-    "recognised": (
-        "Picked out of a crowd",
-        "How often an observer who knows a person's reports from one place picks that person out of a crowd by "
-        "what reports from another place say. The line is a proved limit for anyone who matches this person alone. "
-        "The diamond is an attack that was carried out, with its interval (sampled).",
-    ),
-    "attended": (
-        "Picked out by attendance alone",
-        "The same without reading any report, if people answer every round: by the rounds that they answer from "
-        "each place. Nobody answers one round from two places, so one person and two leave different traces.",
-    ),
-    "gammas": (
-        "Worst case by number of reports",
-        "No set of reports is more than e^gamma times likelier from one person than from two, or the other way "
-        "round, for the worst split. One line always holds, the other except with probability delta. Infinite "
-        "values are not drawn.",
-    ),
-    "deltas": (
-        "How often gamma does not hold",
-        "delta against gamma for the worst split of all reports: the probability with which an observer may be "
-        "surer than gamma allows. At gamma = 0 it is the advantage.",
-    ),
-    "taus": (
-        "What an observer typically sees",
-        "How likely each τ is: the largest log-likelihood ratio over all splits up to half, for reports of one "
-        "person or of two.",
-    ),
-    "roc": (
-        "The best observer's trade-off",
-        "How often reports of one person are recognised as such, against how often reports of two people are taken "
-        "for one person's. Half of the reports are on each side.",
-    ),
-}
-"""The title and the caption of each chart of an audit."""
-
 
 def verdict(audit: Audit | TurnsAudit) -> list[str]:
     """The answer in a few sentences, the most important first."""
@@ -511,14 +475,14 @@ def _(audit: Audit, top: int) -> list[Chart]:
     """One chart for each question; a chart without a finite number is left out."""
     amounts = list(_amounts(audit))
     return [
-        Chart(name=name, title=CAPTIONS[name][0], caption=CAPTIONS[name][1], drawing=drawing, detailed=detailed)
-        for name, drawing, detailed in (
-            ("recognised", _recognised_chart(audit), False),
-            ("attended", _attended_chart(audit), False),
-            ("gammas", _gammas(audit), True),
-            ("deltas", _deltas(audit), True),
-            ("taus", _taus(audit), True),
-            ("roc", _roc(audit), True),
+        Chart(name=name, title=title, drawing=drawing, detailed=detailed)
+        for name, title, drawing, detailed in (
+            ("recognised", "Picked out of a crowd", _recognised_chart(audit), False),
+            ("attended", "Picked out by attendance alone", _attended_chart(audit), False),
+            ("gammas", "Worst case by number of reports", _gammas(audit), True),
+            ("deltas", "How often gamma does not hold", _deltas(audit), True),
+            ("taus", "What an observer typically sees", _taus(audit), True),
+            ("roc", "The best observer's trade-off", _roc(audit), True),
         )
         if drawing is not None
     ] + ([_eps(amounts, audit.delta)] if amounts else [])
@@ -560,8 +524,7 @@ def _eps(amounts: list[tuple[str, Bracket]], delta: float) -> Chart:
     for certainty, colour in (("exact", charts.BLUE), ("upper bound", charts.AMBER), ("no bound", charts.RED)):
         chart.bars([row for row in rows if row["certainty"] == certainty], certainty, colour)
     title = f"eps at delta = {delta:g}: less is more private"
-    caption = "How private one report is, and all reports together: over these rounds and for ever."
-    return chart.told(rows, "reach").chart("eps", title, caption)
+    return chart.told(rows, "reach").chart("eps", title)
 
 
 def _told(eps: Bracket) -> str:

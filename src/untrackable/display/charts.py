@@ -333,10 +333,10 @@ class NamedBars:
         """All of it, as Altair's chart."""
         return legended(self._layers, self._series, _ROW * self._count)
 
-    def chart(self, name: str, title: str, caption: str = "") -> Chart:
+    def chart(self, name: str, title: str) -> Chart:
         """All of it."""
         beside = rows_beside(self._names)
-        return Chart(name=name, title=title, caption=caption, drawing=self.drawing(), beside=beside)
+        return Chart(name=name, title=title, drawing=self.drawing(), beside=beside)
 
 
 class Bar(NamedTuple):

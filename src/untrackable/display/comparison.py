@@ -31,14 +31,6 @@ from untrackable.display.view import (
     truths,
 )
 
-CAPTION = (
-    "Accuracy against tracking",
-    "Further down is harder to follow by what reports say, further left is more accurate. All keep the same "
-    "privacy for ever, except those that are private for these rounds only. People who answer every round are "
-    "recognised by attendance, whatever the mechanism. People who have one turn are not.",
-)
-"""The title and the caption of the chart."""
-
 
 def verdict(comparison: Comparison) -> list[str]:
     """What the comparison shows."""
@@ -268,8 +260,7 @@ def _(comparison: Comparison, top: int) -> list[Chart]:
         )
         drawn.append(text.encode(text="names:N"))
     drawing = alt.layer(*drawn, *marks, key.legend).properties(height=_HEIGHT)
-    title, caption = CAPTION
-    return [Chart(name="comparison", title=title, caption=caption, drawing=drawing)]
+    return [Chart(name="comparison", title="Accuracy against tracking", drawing=drawing)]
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[float, float]:

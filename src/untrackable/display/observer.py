@@ -139,12 +139,6 @@ def _trade_off(pair: WorldPair, advantage: Bracket) -> Chart:
 
 # --- people who are followed from one place to another, by a mechanism and by one that it is compared with ---
 
-CAPTION = (
-    "An observer without names matches reports from one place with reports from another, as reports grow. "
-    "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
-    "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
-    "line is a guess. Shares are sampled, with their intervals."
-)
 _TINY = 1e-4
 
 
@@ -193,7 +187,7 @@ _ASIDE = 0.09
 def following_chart(followed: Sequence[Followed]) -> Chart:
     """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
     drawing = Matches(tuple(followed))
-    return Chart(name="following", title="Who is followed", caption=CAPTION, drawing=drawing, detailed=True)
+    return Chart(name="following", title="Who is followed", drawing=drawing, detailed=True)
 
 
 class Matches(NamedTuple):

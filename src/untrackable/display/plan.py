@@ -547,8 +547,7 @@ def _errors(plan: Plan) -> Chart:
     )
     if limit is not None:
         chart.limits([limit], f"asked for: at most ±{percent(limit, 'up')}", charts.RED)
-    caption = "How far a figure may be off, for one round and for several together."
-    return chart.chart("errors", _title(plan.solved), caption)
+    return chart.chart("errors", _title(plan.solved))
 
 
 def _people(plan: Plan) -> Chart | None:
@@ -562,8 +561,7 @@ def _people(plan: Plan) -> Chart | None:
         if (error := plan.law.promise(goals.replace(people=int(count)), rounds).radius_upper) <= 1
     ]
     drawing = _curves(rows, [_ONE, _ALL], "people", plan, planned, f"the plan: {counted(planned)} people")
-    caption = "How far a figure may be off (upper), with the report of this plan, for other numbers of people."
-    return drawing and Chart(name="people", title="The error by people", caption=caption, drawing=drawing)
+    return drawing and Chart(name="people", title="The error by people", drawing=drawing)
 
 
 def _rounds(plan: Plan) -> Chart | None:
@@ -576,8 +574,7 @@ def _rounds(plan: Plan) -> Chart | None:
         if error <= 1:
             rows.append({"line": _ONE, "x": int(count), "y": error})
     drawing = _curves(rows, [_ONE], "rounds", plan, planned, f"the plan: {planned:,} rounds")
-    caption = "How far one round may be off (upper) if the same time has fewer and longer rounds, or more of them."
-    return drawing and Chart(name="rounds", title="The error by rounds", caption=caption, drawing=drawing)
+    return drawing and Chart(name="rounds", title="The error by rounds", drawing=drawing)
 
 
 def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, planned: int, named: str) -> Any:

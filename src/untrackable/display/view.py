@@ -85,15 +85,14 @@ class Table:
 class Chart:
     """A chart with the words for those who cannot see it.
 
-    `name` is its own on a page, and `caption` says more than the title. `drawing` is Altair's, or has its numbers:
-    what has `altair()` can be drawn without Altair, too (`svg.py`). In a picture there are `beside` pixels left of
-    it, for its axis. `detailed` charts are on pages alone.
+    `name` is its own on a page, which has more words for it (`chart_captions.html`). `drawing` is Altair's, or has
+    its numbers: what has `altair()` can be drawn without Altair, too (`svg.py`). In a picture there are `beside`
+    pixels left of it, for its axis. `detailed` charts are on pages alone.
     """
 
     name: str
     title: str
     drawing: Any
-    caption: str = ""
     beside: int = 64
     detailed: bool = False
 
