@@ -81,13 +81,8 @@ UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "weeks": 7 * 86400}
 """The seconds of each unit of time."""
 OTHER = "other"
 """The level of protection that is typed as a number."""
-LEVELS = {
-    "1": "Strong: no answer looks more than {} times as likely as another (eps 1).",
-    "2": "Middle: at most {} times (eps 2). Take this one unless the question is sensitive or harmless.",
-    "4": "Light: at most {} times (eps 4). A report is often the plain answer: for harmless questions only.",
-    OTHER: "Another eps, which is typed below.",
-}
-"""The levels of protection, by their eps, in words with a place for the odds."""
+LEVELS = ("1", "2", "4")
+"""The levels of protection, by their eps."""
 _WIPES = {"programs": 0, "pages": 1}
 """How often a client may lose what it stored, by where people answer. Browsers delete what pages store."""
 _TICKS = ("others", "relay")
@@ -101,7 +96,7 @@ _CHOICES = {
     "outside": ("error", "clamp", "separate"),
     "want": GOALS["want"].words,
     "unit": tuple(UNITS),
-    "protection": tuple(LEVELS),
+    "protection": (*LEVELS, OTHER),
     "where": tuple(_WIPES),
 }
 _CHANGEABLE = ("people", "rounds", "pooled", "eps", "protection")
@@ -131,10 +126,9 @@ class CampaignForm:
     asked: Asked | None = None
 
 
-def levels() -> list[tuple[str, str]]:
-    """The levels of protection in words."""
-    odds = {eps: "" if eps == OTHER else odds_factor(float(eps)) for eps in LEVELS}
-    return [(eps, words.format(odds[eps])) for eps, words in LEVELS.items()]
+def levels() -> dict[str, str]:
+    """By how much each level of protection lets odds change, at most."""
+    return {eps: odds_factor(float(eps)) for eps in LEVELS}
 
 
 def empty_form(now: float) -> CampaignForm:

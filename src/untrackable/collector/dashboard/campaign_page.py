@@ -358,7 +358,7 @@ class CampaignPage:
         try:
             result = answers.asked(asked)
         except Refused as refused:
-            return {**about, "why": sentence(refused.detail) + _help(refused, asked)}
+            return {**about, "why": sentence(refused.detail), "problem": refused.problem.name}
         candidates, table, values = result.candidates, result.table, result.values
         possible = campaign.answers.values if table is None else len(table.cells)
         rows = values.rows
@@ -438,17 +438,6 @@ def _cell(trend: NumberTrend, at: int) -> tuple[str, str]:
 def round_costs(document: bytes) -> list[Cost]:
     """What the rounds of a campaign cost. This runs in the process for heavy work."""
     return costs(Campaign.from_bytes(document))
-
-
-def _help(refused: Refused, asked: dict[str, str]) -> str:
-    """What to do where there are no answers, if something helps."""
-    if refused.problem is Problem.BUSY:
-        return " Load the page again in a few seconds."
-    if refused.problem is Problem.CANDIDATES_NEEDED:
-        return " Type them above, one on each line."
-    if refused.problem is Problem.MALFORMED_REQUEST and not asked.get("round") and not asked.get("table"):
-        return " Choose one round above instead of all."
-    return ""
 
 
 def _others(rows: list[dict[str, Any]], matching: list[dict[str, Any]], shown: list[dict[str, Any]]) -> bool:

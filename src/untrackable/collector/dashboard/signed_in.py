@@ -105,11 +105,8 @@ def managing(answer: Callable[[Request, Session, Form], Response]) -> Callable[[
 
 _PLACES = re.compile(r"/|/new|/keys|/view/[0-9a-f]{64}(/following)?")
 """The pages that signing in may lead to. Any other address would be an open redirect."""
-_WRONG = "This key is wrong or revoked. A key begins with ut_ and is shown once, when it is made."
-_CLEAR = "This page did not come over https, so others could read your key on its way. It was not looked at."
 _TOO_MANY = 429
 """The status of an answer to too many requests."""
-_MANY = "Somebody tried too many wrong keys with this id. Wait a minute, then try again."
 
 
 class SignIn:
@@ -127,15 +124,15 @@ class SignIn:
         """Begin a session if the key is right. A wrong key is never shown again."""
         token, to = form.get("key", "").strip(), place(form.get("next", ""))
         if is_sent_in_the_clear(request):
-            return _asked(request, to, wrong=_CLEAR, status=403)
+            return _asked(request, to, wrong="clear", status=403)
         id = key_id(token) or ""
         if not self._tries.allow(id):
-            return _asked(request, to, wrong=_MANY, status=_TOO_MANY)
+            return _asked(request, to, wrong="many", status=_TOO_MANY)
         key = valid_key(self._service.store, token)
         if key is None:
             if self._service.store.key(id) is not None:
                 self._tries.count(id)
-            return _asked(request, to, wrong=_WRONG, status=403)
+            return _asked(request, to, wrong="key", status=403)
         response = redirect(to)
         begin_session(request, response, token, key)
         return response
