@@ -13,23 +13,12 @@ from untrackable.auditing.comparison import (
     Comparison,
 )
 from untrackable.brackets import Bracket
+from untrackable.display import view
 from untrackable.display.audit import crowd_cell
 from untrackable.display.campaign import share
 from untrackable.display.charts import COLOURS, Key, Series, alt, few_ticks, points
 from untrackable.display.numbers import as_dict, cell, number, said, upper
 from untrackable.display.page import result_page
-from untrackable.display.view import (
-    Chart,
-    Columns,
-    Table,
-    View,
-    ends,
-    floats,
-    make_charts,
-    make_view,
-    texts,
-    truths,
-)
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -140,10 +129,10 @@ def cells(row: ComparedMechanism) -> tuple[str, ...]:
     )
 
 
-@make_view.register
-def _(comparison: Comparison) -> View:
+@view.make_view.register
+def _(comparison: Comparison) -> view.View:
     sentences = verdict(comparison)
-    table = Table(
+    table = view.Table(
         columns(comparison),
         [cells(row) for row in comparison.rows],
         caption="Numbers are exact, or upper where marked ≤. Recognised: by reports, then by attendance too. "
@@ -153,7 +142,7 @@ def _(comparison: Comparison) -> View:
         title="All mechanisms",
         spare=(5, 10, 13, 14, 9, 6, 4, 7, 2, 11),
     )
-    return View(
+    return view.View(
         title=f"{len(comparison.rows)} mechanisms at eps {comparison.eps:g}",
         sentences=sentences,
         tables=[table],
@@ -163,19 +152,19 @@ def _(comparison: Comparison) -> View:
     )
 
 
-def _data(rows: Sequence[ComparedMechanism]) -> Columns:
-    brackets: Columns = {}
+def _data(rows: Sequence[ComparedMechanism]) -> view.Columns:
+    brackets: view.Columns = {}
     for name, (_, of) in _BRACKETS.items():
-        brackets = {**brackets, **ends(name, rows, of)}
+        brackets = {**brackets, **view.ends(name, rows, of)}
     return {
-        "mechanism": texts(row.name for row in rows),
-        "private_for_ever": truths(row.lasts for row in rows),
+        "mechanism": view.texts(row.name for row in rows),
+        "private_for_ever": view.truths(row.lasts for row in rows),
         **brackets,
-        "error_one_round_exact": floats(row.standard_error for row in rows),
-        "error_all_rounds_exact": floats(row.all_rounds for row in rows),
-        "radius_one_round_upper": floats(row.radius for row in rows),
-        "one_dishonest_report_exact": floats(row.shift for row in rows),
-        "parameters": texts(row.mechanism for row in rows),
+        "error_one_round_exact": view.floats(row.standard_error for row in rows),
+        "error_all_rounds_exact": view.floats(row.all_rounds for row in rows),
+        "radius_one_round_upper": view.floats(row.radius for row in rows),
+        "one_dishonest_report_exact": view.floats(row.shift for row in rows),
+        "parameters": view.texts(row.mechanism for row in rows),
     }
 
 
@@ -218,8 +207,8 @@ class Label(NamedTuple):
     dy: float
 
 
-@make_charts.register
-def _(comparison: Comparison, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(comparison: Comparison, top: int) -> list[view.Chart]:
     """Accuracy against tracking, one mark for each mechanism: the best are in the lower left corner."""
     error = f"standard error after {comparison.reports} rounds"
     picked = f"picked out of {comparison.crowd:,} by reports, at most"
@@ -260,7 +249,7 @@ def _(comparison: Comparison, top: int) -> list[Chart]:
         )
         drawn.append(text.encode(text="names:N"))
     drawing = alt.layer(*drawn, *marks, key.legend).properties(height=_HEIGHT)
-    return [Chart(name="comparison", title="Accuracy against tracking", drawing=drawing)]
+    return [view.Chart(name="comparison", title="Accuracy against tracking", drawing=drawing)]
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[float, float]:
@@ -347,8 +336,8 @@ def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison; `command` makes it again."""
     return result_page(
-        make_view(comparison),
-        make_charts(comparison, 0),
+        view.make_view(comparison),
+        view.make_charts(comparison, 0),
         command,
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
         formulas="audit_formulas.html",

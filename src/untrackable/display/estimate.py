@@ -21,7 +21,7 @@ from untrackable.answers.answer import (
 )
 from untrackable.answers.trend import people_trend
 from untrackable.brackets import Side, rounded
-from untrackable.display import charts
+from untrackable.display import charts, view
 from untrackable.display.charts import alt
 from untrackable.display.numbers import (
     CANNOT_TELL,
@@ -31,19 +31,6 @@ from untrackable.display.numbers import (
     percent,
     range_words,
     shown_share,
-)
-from untrackable.display.view import (
-    SHOWN_ROWS,
-    Chart,
-    Columns,
-    Table,
-    View,
-    floats,
-    make_charts,
-    make_view,
-    text_table,
-    truths,
-    view_of,
 )
 from untrackable.estimation.estimate import Distribution, Estimate, Functional, Quantile, Ranked, about, columns
 from untrackable.estimation.rounds import ActivePeople, active_people
@@ -273,12 +260,12 @@ def summary(answer: FileAnswer) -> list[str]:
 def answer_view(
     answer: Answer,
     *,
-    top: int = SHOWN_ROWS,
+    top: int = view.SHOWN_ROWS,
     fdr: float = 0.05,
     consistent: bool = False,
     quantiles: Sequence[float] = MEDIAN_AND_95,
     beta: float = 0.05,
-) -> View:
+) -> view.View:
     """The values with the largest estimates, numbers, days of use, and how many people were active.
 
     Files have all values of the best estimate, and in every row how many people were active. `consistent` adds the
@@ -290,7 +277,7 @@ def answer_view(
     further = [*([] if numbers is None else number_rows(numbers)), *days_rows(answer, beta)]
     title = f"{count:,} values from {best.n:,} reports"
 
-    def data() -> Columns:
+    def data() -> view.Columns:
         people = people_columns([(count, answer.people(beta=best.beta))])
         return {**columns(answer.labelled(best), consistent=consistent), **people}
 
@@ -300,10 +287,10 @@ def answer_view(
         return {**told, **({"days": days} if days else {})}
 
     values = value_table(best, rows, answer.label, fdr=fdr, consistent=consistent, rounds=[*answer.rounds.values()])
-    return View(
+    return view.View(
         title=title,
         sentences=summary(answer) if isinstance(answer, FileAnswer) else [f"{title}."],
-        tables=[*[values] * bool(rows), *[Table(("", "", ""), further)] * bool(further)],
+        tables=[*[values] * bool(rows), *[view.Table(("", "", ""), further)] * bool(further)],
         data=data,
         notes=[*notes(answer, rows, numbers), *days_notes(answer, beta)],
         about=about(answer.labelled(best)),
@@ -414,7 +401,7 @@ def value_table(
     fdr: float = 0.05,
     consistent: bool = False,
     rounds: Sequence[Estimate] = (),
-) -> Table:
+) -> view.Table:
     """These values with their estimates, each as a bar too, and from three `rounds` on round by round."""
     shown = {"value": [label(row.value) for row in rows]}
     shown["frequency"] = [shown_share(row.frequency) for row in rows]
@@ -440,7 +427,7 @@ def value_table(
         f"noise (false discovery rate; p-values: {estimate.tail})",
     }
     spare = [place for name in _SPARE for place, heading in enumerate(shown) if heading == name]
-    return text_table(shown, told=told, spare=spare, more=estimate.frequencies.size - len(rows))
+    return view.text_table(shown, told=told, spare=spare, more=estimate.frequencies.size - len(rows))
 
 
 def bar(row: Ranked, scale: float, width: int) -> str:
@@ -473,11 +460,11 @@ def people_columns(each: Sequence[tuple[int, ActivePeople]]) -> dict[str, Any]:
     }
 
 
-@make_view.register
-def _(estimate: Estimate) -> View:
+@view.make_view.register
+def _(estimate: Estimate) -> view.View:
     title = f"{estimate.frequencies.size:,} values from {estimate.n:,} reports"
-    rows = estimate.top(SHOWN_ROWS)
-    return View(
+    rows = estimate.top(view.SHOWN_ROWS)
+    return view.View(
         title=title,
         sentences=[f"{title}."],
         tables=[value_table(estimate, rows, str)],
@@ -486,13 +473,13 @@ def _(estimate: Estimate) -> View:
     )
 
 
-@make_view.register
-def _(answer: Answer) -> View:
-    return view_of(people_trend(answer, beta=answer.best.beta)) if answer.only_counts else answer_view(answer)
+@view.make_view.register
+def _(answer: Answer) -> view.View:
+    return view.view_of(people_trend(answer, beta=answer.best.beta)) if answer.only_counts else answer_view(answer)
 
 
-@make_view.register
-def _(distribution: Distribution) -> View:
+@view.make_view.register
+def _(distribution: Distribution) -> view.View:
     count = distribution.edges.size
     title = f"the share of people at or below each of {count:,} numbers"
     told = (
@@ -506,39 +493,39 @@ def _(distribution: Distribution) -> View:
             shown_share(float(distribution.curve[i]) if distribution.tells[i] else None),
             range_words(float(lower[i]), float(upper[i])),
         )
-        for i in range(0, count, -(-count // SHOWN_ROWS))
+        for i in range(0, count, -(-count // view.SHOWN_ROWS))
     ]
-    return View(
+    return view.View(
         title=title,
         sentences=[told],
-        tables=[Table(("number", "share", "interval"), rows, more=count - len(rows))],
+        tables=[view.Table(("number", "share", "interval"), rows, more=count - len(rows))],
         data=lambda: _distribution_data(distribution),
     )
 
 
-def _distribution_data(distribution: Distribution) -> Columns:
+def _distribution_data(distribution: Distribution) -> view.Columns:
     names = ("standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
     tells = distribution.tells.tolist()
     shown = {"share": distribution.shares.clip(0, 1), "curve": distribution.curve}
     return {
-        "number": floats(distribution.edges),
+        "number": view.floats(distribution.edges),
         **{
-            name: floats(share if told else None for share, told in zip(shares, tells, strict=True))
+            name: view.floats(share if told else None for share, told in zip(shares, tells, strict=True))
             for name, shares in shown.items()
         },
-        "tells": truths(tells),
-        "unclamped": floats(distribution.shares),
-        **{name: floats(getattr(distribution, name)) for name in names},
+        "tells": view.truths(tells),
+        "unclamped": view.floats(distribution.shares),
+        **{name: view.floats(getattr(distribution, name)) for name in names},
     }
 
 
-@make_charts.register
-def _(estimate: Estimate, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(estimate: Estimate, top: int) -> list[view.Chart]:
     """The values with the largest estimates, with intervals that hold for all values at once."""
     return [value_bars(estimate, estimate.top(top), str, "")]
 
 
-def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str) -> Chart:
+def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str) -> view.Chart:
     """The shares of these values as bars; `pooled` names their rounds."""
     count = estimate.frequencies.size
     shown = f"{count:,} values"
@@ -549,7 +536,7 @@ def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], st
     return interval_bars(f"Shares of {shown}, from {estimate.n:,} reports{pooled}", shares, estimate.beta)
 
 
-def interval_bars(title: str, shares: Sequence[charts.Bar], beta: float) -> Chart:
+def interval_bars(title: str, shares: Sequence[charts.Bar], beta: float) -> view.Chart:
     """These shares as bars. Their intervals hold for all values at once."""
     order = "".join(f"; {note}" for note in order_notes([(bar.lower, bar.upper) for bar in shares]))
     words = charts.BarWords(
@@ -562,8 +549,8 @@ def interval_bars(title: str, shares: Sequence[charts.Bar], beta: float) -> Char
     return charts.share_bars("shares", shares, words)
 
 
-@make_charts.register
-def _(distribution: Distribution, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(distribution: Distribution, top: int) -> list[view.Chart]:
     """The curve that does not decrease, its estimates, and the bands for one number and for all."""
     columns = {
         "x": distribution.edges,
@@ -600,4 +587,4 @@ def _(distribution: Distribution, top: int) -> list[Chart]:
         base.mark_point(color=charts.NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
     ]
     title = "The share of people at or below each number"
-    return [Chart(name="distribution", title=title, drawing=charts.legended(layers, series, 300))]
+    return [view.Chart(name="distribution", title=title, drawing=charts.legended(layers, series, 300))]

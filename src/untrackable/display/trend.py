@@ -13,7 +13,7 @@ from untrackable.answers.trend import NAME as PEOPLE
 from untrackable.answers.trend import NumberTrend, number_trends, people_trend, share_trends
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Side
-from untrackable.display import charts
+from untrackable.display import charts, view
 from untrackable.display.charts import alt
 from untrackable.display.estimate import (
     COUNTED,
@@ -27,22 +27,6 @@ from untrackable.display.estimate import (
 )
 from untrackable.display.estimate import as_dict as estimate_dict
 from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, all_of, order_notes, percent
-from untrackable.display.view import (
-    SHOWN_ROWS,
-    Chart,
-    Column,
-    Columns,
-    Table,
-    View,
-    charts_of,
-    counts,
-    floats,
-    make_charts,
-    make_view,
-    rows_of,
-    text_table,
-    truths,
-)
 from untrackable.estimation.estimate import Estimate, Ranked, columns_by_round
 from untrackable.estimation.rounds import Change, active_people
 from untrackable.reports.sums import FileAnswer
@@ -158,14 +142,14 @@ def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: flo
     )
 
 
-def tables(trends: Trends) -> list[Table]:
+def tables(trends: Trends) -> list[view.Table]:
     """People, mean and quantiles with a row for each round, and then the shares."""
     people = () if trends.people is None else (trends.people,)
     numbers = [_number_table(each, unit) for each, unit in ((people, ""), (trends.numbers, trends.unit)) if each]
     return [*numbers, *([_share_table(trends.shares)] if trends.shares else [])]
 
 
-def _number_table(trends: Sequence[NumberTrend], unit: str) -> Table:
+def _number_table(trends: Sequence[NumberTrend], unit: str) -> view.Table:
     counted = {"round": trends[0].rounds, "reports": trends[0].reports}
     cells = {name: [f"{numbers[i]:,}" for i in _last(trends[0])] for name, numbers in counted.items()}
     for trend in trends:
@@ -176,7 +160,7 @@ def _number_table(trends: Sequence[NumberTrend], unit: str) -> Table:
             f"{quantity_in(float(trend.upper[i]), unit, suited, 'up')})"
             for i in _last(trend)
         ]
-    return text_table(cells, first=2)
+    return view.text_table(cells, first=2)
 
 
 def _last(trend: NumberTrend) -> range:
@@ -184,14 +168,14 @@ def _last(trend: NumberTrend) -> range:
     return range(max(0, len(trend.rounds) - _MOST_ROUNDS), len(trend.rounds))
 
 
-def _share_table(trends: Sequence[NumberTrend]) -> Table:
+def _share_table(trends: Sequence[NumberTrend]) -> view.Table:
     """A row for each round of each value."""
     rows = [
         ("" if place else trend_name(trend), *_cells(trend, i))
         for trend in trends
         for place, i in enumerate(_last(trend))
     ]
-    return Table(("", "round", "reports", "estimate", "band"), rows)
+    return view.Table(("", "round", "reports", "estimate", "band"), rows)
 
 
 def _cells(trend: NumberTrend, i: int) -> tuple[str, str, str, str]:
@@ -248,14 +232,14 @@ def notes(trends: Trends) -> list[str]:
     return said
 
 
-def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool) -> View:
+def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool) -> view.View:
     """All trends of the reports in files, and as text those that are `printed`.
 
     Files have all values of all rounds, and if they are numbers, the mean and quantiles of each round. The
     intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
     """
 
-    def data() -> Columns:
+    def data() -> view.Columns:
         share = trends.beta / len(answer.rounds)
         each = {number: answer.labelled(replace(one, beta=share)) for number, one in answer.rounds.items()}
         people = [
@@ -266,7 +250,7 @@ def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consiste
         return {**values, **_number_columns(each, trends.numbers), **people_columns(people)}
 
     reports = sum(one.n for one in answer.rounds.values())
-    return View(
+    return view.View(
         title=f"{reports:,} reports in {len(answer.rounds):,} rounds",
         sentences=[*summary(answer)[:1], *sentences(printed)],
         tables=tables(printed),
@@ -296,7 +280,7 @@ def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
     return {
         "name": trend_name(trend),
         "independent": trend.independent,
-        "rounds": rows_of(_trend_data(trend)),
+        "rounds": view.rows_of(_trend_data(trend)),
         "changes": [change._asdict() for change in trend.changes],
     }
 
@@ -308,7 +292,9 @@ def _number_columns(each: Mapping[int, Estimate], numbers: Sequence[NumberTrend]
     for trend in numbers:
         name = "mean" if trend.quantile is None else f"quantile_{trend.quantile:g}"
         for ending, values in (("", trend.estimates), ("_lower", trend.lower), ("_upper", trend.upper)):
-            columns[name + ending] = Column("float64", [_none_if_nan(each) for each in np.repeat(values, rows)])
+            columns[name + ending] = view.Column(
+                "float64", [_none_if_nan(each) for each in np.repeat(values, rows)]
+            )
     return columns
 
 
@@ -317,14 +303,14 @@ def _none_if_nan(estimate: float) -> float | None:
     return None if np.isnan(estimate) else float(estimate)
 
 
-@make_view.register
-def _(trend: NumberTrend) -> View:
+@view.make_view.register
+def _(trend: NumberTrend) -> view.View:
     count = len(trend.changes)
     changes = "no change is certain" if not count else f"{count} change{'s' * (count > 1)}"
     of = "share of " if trend.unit is None else ""
     title = f"{of}{trend_name(trend)} in {len(trend.rounds):,} rounds, {changes}"
-    rows = [_cells(trend, i) for i in range(min(SHOWN_ROWS, len(trend.rounds)))]
-    return View(
+    rows = [_cells(trend, i) for i in range(min(view.SHOWN_ROWS, len(trend.rounds)))]
+    return view.View(
         title=title,
         sentences=[
             f"{title}.",
@@ -332,36 +318,36 @@ def _(trend: NumberTrend) -> View:
             band_note(trend.beta, len(trend.rounds), all_values=False),
             change_note(trend),
         ],
-        tables=[Table(("round", "reports", "estimate", "band"), rows, more=len(trend.rounds) - len(rows))],
+        tables=[view.Table(("round", "reports", "estimate", "band"), rows, more=len(trend.rounds) - len(rows))],
         data=lambda: _trend_data(trend),
     )
 
 
-def _trend_data(trend: NumberTrend) -> Columns:
+def _trend_data(trend: NumberTrend) -> view.Columns:
     errors = [None] * len(trend.rounds) if trend.standard_errors is None else trend.standard_errors
     estimates = [_none_if_nan(each) for each in trend.estimates.tolist()]
     return {
-        "round": counts(trend.rounds),
-        "reports": counts(trend.reports),
-        "estimate": floats(estimates),
-        "tells": truths(each is not None for each in estimates),
-        "standard_error": floats(errors),
-        "lower": floats(trend.lower),
-        "upper": floats(trend.upper),
+        "round": view.counts(trend.rounds),
+        "reports": view.counts(trend.reports),
+        "estimate": view.floats(estimates),
+        "tells": view.truths(each is not None for each in estimates),
+        "standard_error": view.floats(errors),
+        "lower": view.floats(trend.lower),
+        "upper": view.floats(trend.upper),
     }
 
 
 _FEWEST_ROUNDS = 3
 
 
-@make_charts.register
-def _(answer: Answer, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(answer: Answer, top: int) -> list[view.Chart]:
     """The same with the names of values, and below it the first of them over the rounds, from three rounds on.
 
     If nothing was asked, it is how many people were active.
     """
     if answer.only_counts:
-        return list(charts_of(people_trend(answer, beta=answer.best.beta), top))
+        return list(view.charts_of(people_trend(answer, beta=answer.best.beta), top))
     rows = answer.best.top(top)
     pooled = "" if len(answer.rounds) == 1 else " of all rounds" if answer.pooled else " of the last round"
     made = [value_bars(answer.best, _in_order(answer, rows), answer.label, pooled)]
@@ -386,16 +372,16 @@ _BAND = "#c5dbec"
 """The colour of a band in the legend."""
 
 
-@make_charts.register
-def _(trend: NumberTrend, top: int = 0) -> list[Chart]:
+@view.make_charts.register
+def _(trend: NumberTrend, top: int = 0) -> list[view.Chart]:
     """One number round by round."""
     return trend_group(
         [trend], f"The {'share of ' if trend.unit is None else ''}{trend_name(trend)}, round by round"
     )
 
 
-@make_charts.register
-def _(trends: Trends, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(trends: Trends, top: int) -> list[view.Chart]:
     """How many were active, mean and quantiles, as far as known, and the values with the largest estimates."""
     shares = trends.shares[:MOST_TRENDS]
     left_out = len(trends.shares) - len(shares)
@@ -407,7 +393,7 @@ def _(trends: Trends, top: int) -> list[Chart]:
     ]
 
 
-def trend_group(trends: Sequence[NumberTrend], title: str) -> list[Chart]:
+def trend_group(trends: Sequence[NumberTrend], title: str) -> list[view.Chart]:
     """A chart for each trend, all shares on one scale. The last one says what the marks mean."""
     finite = _finite(trends)
     shares = (float(finite.min()), float(finite.max())) if trends[0].unit is None else None
@@ -425,11 +411,11 @@ def trend_group(trends: Sequence[NumberTrend], title: str) -> list[Chart]:
 
 def _trend_chart(
     trend: NumberTrend, chart: str, title: str, ends: tuple[float, float] | None, *, legend: Sequence[NumberTrend]
-) -> Chart:
+) -> view.Chart:
     unit = trend.unit and trend_unit(trend, trend.unit)
     scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
     drawn = _Heights(trend, scale)
-    return Chart(
+    return view.Chart(
         name=chart,
         title=title,
         drawing=TrendBand(
