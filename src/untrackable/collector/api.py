@@ -21,18 +21,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from untrackable import checks, strict_json
+from untrackable.collector import estimates
 from untrackable.collector.closing import close_round, end_campaign
-from untrackable.collector.estimates import (
-    DEFAULT_TOP,
-    MOST_TOP,
-    FrequentValues,
-    Query,
-    fewest_reports,
-    frequent_values,
-    is_small,
-    reports_missing,
-    rounds_with_enough_reports,
-)
 from untrackable.collector.metrics import Metrics, described
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
@@ -182,7 +172,7 @@ class PublicApi:
         for each in service.store.rounds(stored.id):
             if each.state == "open":
                 continue
-            few = is_small(campaign, each, service.settings)
+            few = estimates.is_small(campaign, each, service.settings)
             listed.append(
                 {
                     "round": each.number,
@@ -191,7 +181,7 @@ class PublicApi:
                     "ends": campaign.begins(each.number + 1),
                     "reports": None if few else each.reports,
                     "withheld": few,
-                    "missing": reports_missing(campaign, each, now) if everything else None,
+                    "missing": estimates.reports_missing(campaign, each, now) if everything else None,
                 }
             )
         last = campaign.rounds if stored.last_round is None else stored.last_round
@@ -218,12 +208,12 @@ class PublicApi:
         top, beta = _top(request), _beta(request)
         candidates = tuple(request.query_params.getlist("candidate"))
         if rounds is None:
-            rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
+            rounds = estimates.rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
-                fewest = fewest_reports(campaign, service.settings)
+                fewest = estimates.fewest_reports(campaign, service.settings)
                 few = f"no closed round has the {fewest} reports that an estimate needs"
                 raise Refused(Problem.WITHHELD, few)
-        query = Query(rounds, candidates, request.query_params.get("table"), beta, top)
+        query = estimates.Query(rounds, candidates, request.query_params.get("table"), beta, top)
         content = strict_json.write(estimated(service, campaign, query).to_json(), compact=True)
         return Response(content, headers=NO_STORE, media_type="application/json")
 
@@ -238,8 +228,10 @@ class PublicApi:
             listed = not isinstance(campaign.answers, (DiscoveredStrings, HashedStrings))
             if not stored.published or not listed or campaign.answers.values > MOST_VALUES:
                 continue
-            if last := rounds_with_enough_reports(service.store, campaign, service.settings)[-1:]:
-                _add(samples, campaign, last[0], estimated(service, campaign, Query(last, top=MOST_VALUES)))
+            if last := estimates.rounds_with_enough_reports(service.store, campaign, service.settings)[-1:]:
+                _add(
+                    samples, campaign, last[0], estimated(service, campaign, estimates.Query(last, top=MOST_VALUES))
+                )
         return Response(_text(samples), headers=NO_STORE, media_type=_OPEN_METRICS)
 
     def _has_key(self, request: Request) -> bool:
@@ -259,14 +251,14 @@ class PublicApi:
         raise Refused(Problem.NOT_FOUND, "there is no published campaign with this id; others need a key")
 
 
-def estimated(service: Service, campaign: Campaign, query: Query) -> FrequentValues:
+def estimated(service: Service, campaign: Campaign, query: estimates.Query) -> estimates.FrequentValues:
     """An estimate. It is made once and remembered as long as the rounds have their sums.
 
     If the campaign is deleted and added again, its rounds have other keys, so that nothing old is remembered.
     """
     kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
     sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in query.rounds))
-    make = partial(frequent_values, service.store, campaign, service.settings, query)
+    make = partial(estimates.frequent_values, service.store, campaign, service.settings, query)
     return service.cached_answer((campaign.id, query, sums), make)
 
 
@@ -275,9 +267,9 @@ def _json(content: Any) -> Response:
 
 
 def _top(request: Request) -> int:
-    given = request.query_params.get("top", str(DEFAULT_TOP))
-    if not re.fullmatch(r"[0-9]{1,9}", given) or not 1 <= int(given) <= MOST_TOP:
-        raise Refused(Problem.MALFORMED_REQUEST, f"top must be an integer between 1 and {MOST_TOP}")
+    given = request.query_params.get("top", str(estimates.DEFAULT_TOP))
+    if not re.fullmatch(r"[0-9]{1,9}", given) or not 1 <= int(given) <= estimates.MOST_TOP:
+        raise Refused(Problem.MALFORMED_REQUEST, f"top must be an integer between 1 and {estimates.MOST_TOP}")
     return int(given)
 
 
@@ -320,7 +312,7 @@ _OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _Samples = dict[str, list[str]]
 
 
-def _add(samples: _Samples, campaign: Campaign, number: int, estimate: FrequentValues) -> None:
+def _add(samples: _Samples, campaign: Campaign, number: int, estimate: estimates.FrequentValues) -> None:
     mine = f'campaign="{campaign.id}",question="{campaign.question.translate(_ESCAPES)}"'
     for row in sorted(estimate.rows, key=lambda row: int(row["value"])):
         labels = f'{{{mine},value="{row["label"].translate(_ESCAPES)}"}}'

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from untrackable import strict_json
 from untrackable.answers.answer import table_of
 from untrackable.answers.trend import NumberTrend
-from untrackable.collector import browser
+from untrackable.collector import browser, estimates
 from untrackable.collector.api import estimated
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, awaited
 from untrackable.collector.dashboard.rendering import (
@@ -33,17 +33,6 @@ from untrackable.collector.dashboard.rendering import (
 )
 from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.dashboard.signed_in import done_words, offered_actions
-from untrackable.collector.estimates import (
-    MOST_CANDIDATES,
-    FrequentValues,
-    Query,
-    fewest_reports,
-    is_small,
-    reports_missing,
-    rounds_with_enough_reports,
-    trend_of_numbers,
-    trend_of_values,
-)
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
@@ -107,7 +96,7 @@ class Shown(NamedTuple):
     candidates: tuple[str, ...]
     rounds: tuple[int, ...]
     table: AskedTable | None
-    values: FrequentValues
+    values: estimates.FrequentValues
 
 
 @make_view.register
@@ -147,7 +136,7 @@ class CampaignAnswers:
 
     def __init__(self, service: Service, campaign: Campaign, *, everything: bool = False) -> None:
         self._service, self.campaign, self._everything = service, campaign, everything
-        self.rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
+        self.rounds = estimates.rounds_with_enough_reports(service.store, campaign, service.settings)
 
     def chosen(self, asked: str | None) -> tuple[int, ...]:
         """The rounds that are asked for: a number, or nothing for all of them. `Refused` if there is none."""
@@ -180,13 +169,13 @@ class CampaignAnswers:
 
     def estimate(
         self, rounds: tuple[int, ...], candidates: tuple[str, ...] = (), table: AskedTable | None = None
-    ) -> FrequentValues:
+    ) -> estimates.FrequentValues:
         """The estimate of these rounds. A few answers are in their own order.
 
         Of many, those come first that are certainly more frequent.
         """
         name = None if table is None else table.name
-        values = estimated(self._service, self.campaign, Query(rounds, candidates, name, top=MOST_ROWS))
+        values = estimated(self._service, self.campaign, estimates.Query(rounds, candidates, name, top=MOST_ROWS))
         rows = values.rows
         if table is not None and len(rows) == len(table.cells) <= FEW_ROWS:
             order = {cell.label: place for place, cell in enumerate(table.cells)}
@@ -207,8 +196,8 @@ class CampaignAnswers:
         name = None if table is None else table.name
         values = [row["value"] if named else int(row["value"]) for row in shown]
 
-        asked = (self._service.store, self.campaign, Query(rounds, candidates, name), values)
-        return self._cached("trend", *asked[2:], make=lambda: trend_of_values(*asked))
+        asked = (self._service.store, self.campaign, estimates.Query(rounds, candidates, name), values)
+        return self._cached("trend", *asked[2:], make=lambda: estimates.trend_of_values(*asked))
 
     def number_trends(self) -> tuple[NumberTrend, ...]:
         """The trends of mean and quantiles over the last rounds, if people answer with numbers; else none."""
@@ -216,7 +205,7 @@ class CampaignAnswers:
         if len(rounds) * self.campaign.looks < 2 or not self.campaign.answers.ordered:
             return ()
         return self._cached(
-            "numbers", rounds, make=lambda: trend_of_numbers(self._service.store, self.campaign, rounds)
+            "numbers", rounds, make=lambda: estimates.trend_of_numbers(self._service.store, self.campaign, rounds)
         )
 
     def _cached(self, *asked: Any, make: Callable[[], tuple[NumberTrend, ...]]) -> tuple[NumberTrend, ...]:
@@ -229,12 +218,11 @@ class CampaignAnswers:
         stored = service.store.rounds(campaign.id)
         if not any(each.state == "closed" for each in stored):
             return "no round is closed yet: answers appear here when the first one is over"
-        few = (
-            f"no closed round has the {fewest_reports(campaign, service.settings):,} reports that an estimate needs"
-        )
+        fewest = estimates.fewest_reports(campaign, service.settings)
+        few = f"no closed round has the {fewest:,} reports that an estimate needs"
         if not campaign.fewest_reports:
             return f"{few}. Answers appear here as soon as more people answer in one round"
-        missed = [reports_missing(campaign, each, service.clock()) for each in stored]
+        missed = [estimates.reports_missing(campaign, each, service.clock()) for each in stored]
         last = next((missing for missing in reversed(missed) if missing is not None), None)
         promised = f"{few}, which is the crowd that it promises. Answers appear here once more people take part"
         return (
@@ -253,8 +241,10 @@ def largest(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 def candidates_of(text: str | None) -> tuple[str, ...]:
     """The strings that somebody looks for: one on each line."""
     strings = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
-    if len(strings) > MOST_CANDIDATES:
-        raise Refused(Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {MOST_CANDIDATES:,}")
+    if len(strings) > estimates.MOST_CANDIDATES:
+        raise Refused(
+            Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {estimates.MOST_CANDIDATES:,}"
+        )
     return strings
 
 
@@ -569,7 +559,7 @@ class CampaignList:
         service = self._service
         campaign = service.campaign(stored.id)
         closed = [each for each in service.store.rounds(stored.id) if each.reports is not None]
-        shown = [each.reports or 0 for each in closed if not is_small(campaign, each, service.settings)]
+        shown = [each.reports or 0 for each in closed if not estimates.is_small(campaign, each, service.settings)]
         return {
             "id": stored.id,
             "question": campaign.question,
