@@ -24,17 +24,7 @@ import click
 
 from untrackable import strict_json
 from untrackable.checks import MOST_ROUNDS
-from untrackable.cli.terminal import (
-    PICTURES,
-    TABLES,
-    NewFile,
-    echo,
-    print_json,
-    print_view,
-    read_encoding,
-    readable,
-    write_page,
-)
+from untrackable.cli import terminal
 from untrackable.planning.goal_fields import GOALS
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.units import read_number, read_rounds
@@ -116,9 +106,9 @@ def encoding_of(
     if choices:
         return Choices(names=choices)
     if listed is not None:
-        with readable(listed):
+        with terminal.readable(listed):
             return Categories(names=strict_json.small_text(listed).splitlines())
-    encoding: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
+    encoding: Encoding | None = Categories(names=categories) if categories else terminal.read_encoding(given)
     return encoding
 
 
@@ -202,9 +192,9 @@ def spark_session(engine: str, master: str | None) -> Iterator[SparkSession | No
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _FILES = {
-    "plot": (NewFile(*PICTURES, extra="plots"), "Write a picture: .svg, .pdf or .png."),
-    "export": (NewFile(*TABLES), "Write a table: .csv, .parquet, .arrow or .json."),
-    "html": (NewFile(extra="plots"), "Write a page with charts."),
+    "plot": (terminal.NewFile(*terminal.PICTURES, extra="plots"), "Write a picture: .svg, .pdf or .png."),
+    "export": (terminal.NewFile(*terminal.TABLES), "Write a table: .csv, .parquet, .arrow or .json."),
+    "html": (terminal.NewFile(extra="plots"), "Write a page with charts."),
 }
 
 
@@ -252,7 +242,7 @@ class ResultOutput:
             "plot": draw,
         }
         if page is not None:
-            ways["html"] = lambda path: write_page(path, page())
+            ways["html"] = lambda path: terminal.write_page(path, page())
         done, problems = [*written], []
         for name, write in ways.items():
             path: Path | None = getattr(self, name)
@@ -267,11 +257,11 @@ class ResultOutput:
             else:
                 done.append(path)
         if self.as_json:
-            print_json(shown.to_json())
+            terminal.print_json(shown.to_json())
         else:
-            print_view(shown)
+            terminal.print_view(shown)
             for path in done:
-                echo(f"wrote {path}")
+                terminal.echo(f"wrote {path}")
         if problems:
             raise click.ClickException("; ".join(problems))
 

@@ -36,6 +36,7 @@ from untrackable.collector.dashboard.signed_in import done_words, offered_action
 from untrackable.collector.problems import Problem, Refused
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
+from untrackable.display import view
 from untrackable.display.campaign import (
     Cost,
     campaign_state,
@@ -59,18 +60,6 @@ from untrackable.display.estimate import (
 from untrackable.display.numbers import range_words, shown_share
 from untrackable.display.svg import bar_rows, svg_of
 from untrackable.display.trend import amount, band_note, change_note, change_sentence, trend_group, trend_name
-from untrackable.display.view import (
-    Chart,
-    Column,
-    Kind,
-    Table,
-    View,
-    charts_of,
-    make_charts,
-    make_view,
-    view_of,
-    write_columns,
-)
 from untrackable.encodings.encoding import AskedTable
 from untrackable.protocol.campaign import Campaign
 
@@ -99,17 +88,18 @@ class Shown(NamedTuple):
     values: estimates.FrequentValues
 
 
-@make_view.register
-def _(shown: Shown) -> View:
+@view.make_view.register
+def _(shown: Shown) -> view.View:
     campaign, values, table = shown.campaign, shown.values, shown.table
     name = {} if table is None else {"table": table.name}
     discovered = campaign.encoding.kind == "discovered-strings"
-    return View(
+    return view.View(
         title=campaign.question,
         sentences=[f"{values.reports:,} reports of {rounds_words(shown.rounds)}"],
-        tables=[] if values.numbers is None else [Table(("", "", ""), number_rows(values.numbers))],
+        tables=[] if values.numbers is None else [view.Table(("", "", ""), number_rows(values.numbers))],
         data=lambda: {
-            name: Column(_KINDS.get(name, "float64"), tuple(row[name] for row in values.rows)) for name in COLUMNS
+            name: view.Column(_KINDS.get(name, "float64"), tuple(row[name] for row in values.rows))
+            for name in COLUMNS
         },
         notes=interval_words(values.beta, values.rows, discovered=discovered),
         about={"reports": values.reports, "beta": values.beta},
@@ -117,10 +107,10 @@ def _(shown: Shown) -> View:
     )
 
 
-@make_charts.register
-def _(shown: Shown, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(shown: Shown, top: int) -> list[view.Chart]:
     of = "" if shown.table is None else f"{shown.table.name}: "
-    title = f"{shown.campaign.question} ({of}{view_of(shown).sentences[0]})"
+    title = f"{shown.campaign.question} ({of}{view.view_of(shown).sentences[0]})"
     return [interval_bars(title, _bars(largest(shown.values.rows, top)), shown.values.beta)]
 
 
@@ -363,7 +353,7 @@ class CampaignPage:
             "others": 0 if discovered or candidates else max(0, possible - len(rows)),
             "shares": bool(rows) or discovered,
             "numbers": _numbers(result),
-            "heading": view_of(result).sentences[0],
+            "heading": view.view_of(result).sentences[0],
             "sample": "" if campaign.turns is None else " ".join(map(sentence, active)),
             "words": interval_words(
                 values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
@@ -458,12 +448,12 @@ def _numbers(shown: Shown) -> dict[str, Any] | None:
     notes = list(map(sentence, number_notes(summary)))
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
-    return {"rows": view_of(shown).tables[0].rows, "notes": notes}
+    return {"rows": view.view_of(shown).tables[0].rows, "notes": notes}
 
 
 COLUMNS = ("label", "frequency", "tells", "unclamped", "standard_error", "lower", "upper", "stands_out")
 """The columns of files. Intervals hold for all answers at once."""
-_KINDS: Mapping[str, Kind] = {"label": "string", "tells": "bool", "stands_out": "bool"}
+_KINDS: Mapping[str, view.Kind] = {"label": "string", "tells": "bool", "stands_out": "bool"}
 """The kinds of the columns that are not numbers."""
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -486,13 +476,13 @@ class AnswerFiles:
         """The answers as CSV, JSON or Parquet."""
         kind = request.path_params["kind"]
         shown = self._asked(request)
-        view = view_of(shown)
+        made = view.view_of(shown)
         if kind == "csv":
-            content = column_file(f".{kind}", tuple(view.data().items()))
+            content = column_file(f".{kind}", tuple(made.data().items()))
         elif kind == "json":
-            content = strict_json.write(view.to_json()).encode()
+            content = strict_json.write(made.to_json()).encode()
         elif kind == "parquet":
-            job = (column_file, f".{kind}", tuple(view.data().items()), tuple(view.about.items()))
+            job = (column_file, f".{kind}", tuple(made.data().items()), tuple(made.about.items()))
             content = awaited(self._work.submit(*job), _SECONDS)
         else:
             raise Refused(Problem.NOT_FOUND, "answers can be downloaded as csv, json or parquet")
@@ -504,7 +494,7 @@ class AnswerFiles:
         if kind not in ("svg", "png"):
             raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
         shown = self._asked(request)
-        (chart,) = charts_of(shown, FEW_ROWS)
+        (chart,) = view.charts_of(shown, FEW_ROWS)
         return _file(awaited(self._work.submit(picture, f".{kind}", chart), _SECONDS), kind, shown)
 
     @in_turn
@@ -513,7 +503,7 @@ class AnswerFiles:
         return CampaignAnswers(self._service, campaign).asked(request.query_params)
 
 
-def picture(ending: str, chart: Chart) -> bytes:
+def picture(ending: str, chart: view.Chart) -> bytes:
     """A chart as a picture. This runs in the process for heavy work."""
     from untrackable.display.charts import Picture
 
@@ -521,12 +511,12 @@ def picture(ending: str, chart: Chart) -> bytes:
 
 
 def column_file(
-    ending: str, columns: tuple[tuple[str, Column], ...], about: tuple[tuple[str, Any], ...] = ()
+    ending: str, columns: tuple[tuple[str, view.Column], ...], about: tuple[tuple[str, Any], ...] = ()
 ) -> bytes:
     """Columns as the content of a file. For Parquet, this runs in the process for heavy work."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"answers{ending}"
-        write_columns(path, dict(columns), dict(about))
+        view.write_columns(path, dict(columns), dict(about))
         return path.read_bytes()
 
 
