@@ -173,7 +173,7 @@ class _Process:
         self._killed = False
         self._number = self._outdated = 0
         """The numbers of the last job, and of the last one that nobody wants any more."""
-        self._end = inf
+        self._latest = inf
         """When the job that is being done must have ended."""
 
     def run(self, job: Job, arguments: tuple[Any, ...]) -> Any:
@@ -182,14 +182,14 @@ class _Process:
                 if self._outdated == self._number:
                     raise WorkOutdated(_OUTDATED)
                 child, pipe = self._started()
-                self._end = time.monotonic() + _LONGEST
+                self._latest = time.monotonic() + _LONGEST
                 pipe.send((self._number, job, arguments))
             while not pipe.poll(_LOOK_SECONDS):
-                if time.monotonic() > self._end:
+                if time.monotonic() > self._latest:
                     child.kill()
             worked, result = pipe.recv()
         except (OSError, EOFError):
-            self._child = None
+            self._end_child()
             if self._outdated == self._number:
                 raise WorkOutdated(_OUTDATED) from None
             raise WorkFailed("it took too long or needed too much memory") from None
@@ -205,13 +205,17 @@ class _Process:
     def stop_job(self) -> None:
         """Tell the process that nobody wants the result of its job any more. It stops where the job allows it."""
         with self._asking, contextlib.suppress(OSError):  # It may just have ended.
-            self._outdated, self._end = self._number, time.monotonic() + _STOP_SECONDS
+            self._outdated, self._latest = self._number, time.monotonic() + _STOP_SECONDS
             if self._pipe is not None:
                 self._pipe.send((self._number, None, ()))
 
     def kill(self) -> None:
+        self._killed = True
+        self._end_child()
+
+    def _end_child(self) -> None:
         with self._asking:
-            self._killed, child = True, self._child
+            child, self._child = self._child, None
             if child is not None:
                 child.kill()
                 child.join()
