@@ -414,17 +414,28 @@ def _trend_chart(
 ) -> view.Chart:
     unit = trend.unit and trend_unit(trend, trend.unit)
     scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
-    drawn = _Heights(trend, scale)
+    finite = _finite([trend])  # Numbers without a bound are drawn a little beyond the others.
+    beyond = float(np.ptp(finite)) / 10 or 1.0
+    low, high, middle = (
+        [float(end) for end in np.clip(ends, finite.min() - beyond, finite.max() + beyond) * scale]
+        for ends in (trend.lower, trend.upper, trend.estimates)
+    )
+
+    def height(change: Change) -> float:
+        """Where a change is marked: at the estimate, or in the middle of the band if the reports do not tell it."""
+        at = trend.rounds.index(change.at)
+        return (low[at] + high[at]) / 2 if math.isnan(middle[at]) else middle[at]
+
     return view.Chart(
         name=chart,
         title=title,
         drawing=TrendBand(
             rounds=trend.rounds,
-            low=tuple(drawn(trend.lower)),
-            high=tuple(drawn(trend.upper)),
-            estimates=tuple(None if np.isnan(each) else each for each in drawn(trend.estimates)),
+            low=tuple(low),
+            high=tuple(high),
+            estimates=tuple(None if math.isnan(each) else each for each in middle),
             told=tuple(amount(each, trend.unit) for each in trend.estimates.tolist()),
-            changes=tuple((each, drawn.at(trend.rounds.index(each.at))) for each in trend.changes),
+            changes=tuple((each, height(each)) for each in trend.changes),
             unit=unit,
             ends=ends,
             legend=tuple(_meanings(legend) if legend else ()),
@@ -489,25 +500,6 @@ def _finite(trends: Sequence[NumberTrend]) -> FloatArray:
     """All numbers that can be drawn."""
     ends = np.concatenate([end for trend in trends for end in (trend.lower, trend.upper, trend.estimates)])
     return ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
-
-
-class _Heights:
-    """Where the numbers of a trend are drawn. Those without a bound are a little beyond the others."""
-
-    def __init__(self, trend: NumberTrend, scale: float) -> None:
-        finite = _finite([trend])  # Shares are within 0 and 1 already.
-        beyond = float(np.ptp(finite)) / 10 or 1.0
-        self._ends, self._scale = (trend.lower, trend.upper, trend.estimates), scale
-        self._least, self._most = float(finite.min()) - beyond, float(finite.max()) + beyond
-
-    def __call__(self, numbers: FloatArray) -> list[float]:
-        drawn: list[float] = (np.clip(numbers, self._least, self._most) * self._scale).tolist()
-        return drawn
-
-    def at(self, place: int) -> float:
-        """Where a change is marked: at the estimate, or in the middle of the band if the reports do not tell it."""
-        low, high, estimate = (self(ends)[place] for ends in self._ends)
-        return (low + high) / 2 if np.isnan(estimate) else estimate
 
 
 _LOOKS = {True: (charts.GREEN, "triangle-up"), False: (charts.RED, "triangle-down")}
