@@ -208,23 +208,20 @@ def affordable_connections(wanted: int) -> int:
 def end_with_parent() -> None:
     """Let this process end cleanly once the process that started it is gone. That one uses `multiprocessing`."""
     if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
+        _end_after(parent.join)
 
 
 def end_with_starter() -> None:
     """Let this process end cleanly once its standard input is closed, at the latest when its starter ends."""
-    threading.Thread(target=_end_with_input, name="starter", daemon=True).start()
+    _end_after(lambda: [*iter(lambda: os.read(0, 1), b"")])
 
 
-def _end_with_input() -> None:
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+def _end_after(gone: Callable[[], object]) -> None:
+    def wait() -> None:
+        gone()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="starter", daemon=True).start()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from concurrent.futures import CancelledError, Future
 from math import inf
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, ClassVar
 
 from untrackable.collector.problems import Problem, Refused
 from untrackable.errors import UntrackableError
@@ -233,32 +233,22 @@ class _Process:
         return self._child, self._pipe
 
 
-_asked: Connection | None = None
-"""Where jobs come from, within the worker process."""
-_numbers = {"running": 0, "outdated": 0}
-"""The number of the job that is done now, and of the last one that nobody wants any more."""
-
-
 class Outdated(BaseException):
     """Nobody wants the result of this job any more."""
 
 
-def begin(number: int) -> None:
-    """Note that the job with this number is done now."""
-    _numbers["running"] = number
+class Asked:
+    """Where the worker process gets its jobs from, and the number of the one that it does now."""
 
-
-def stop(number: int) -> None:
-    """Note that nobody wants the results up to the job with this number any more."""
-    _numbers["outdated"] = number
+    pipe: ClassVar[Connection | None] = None
+    running: ClassVar[int] = 0
 
 
 def stop_if_outdated() -> None:
     """End the job that calls this if its asker asked for another one meanwhile."""
-    while _asked is not None and _asked.poll():
-        stop(_asked.recv()[0])
-    if 0 < _numbers["running"] <= _numbers["outdated"]:
-        raise Outdated
+    while Asked.pipe is not None and Asked.pipe.poll():
+        if Asked.pipe.recv()[0] >= Asked.running:
+            raise Outdated
 
 
 _NICE = 15
@@ -267,8 +257,7 @@ _log = logging.getLogger("untrackable.collector")
 
 def main(pipe: Connection) -> None:
     """Do one job after another in the worker process, until the process that asks for them is gone."""
-    global _asked
-    _asked = pipe
+    Asked.pipe = pipe
     end_with_parent()
     os.setsid()
     with contextlib.suppress(OSError):
@@ -279,9 +268,8 @@ def main(pipe: Connection) -> None:
     logging.basicConfig(handlers=[log], format="%(levelname)s: %(message)s", level=logging.WARNING)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            number, job, arguments = pipe.recv()
+            Asked.running, job, arguments = pipe.recv()
             if job is not None:
-                begin(number)
                 pipe.send(done(job, arguments))
 
 
