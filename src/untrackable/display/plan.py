@@ -274,20 +274,18 @@ def rows(plan: Plan) -> list[tuple[str, ...]]:
     part = "a quarter" if plan.looks == 1 else "whole stretches"
     named = (("one round", plan.one_round), (part, plan.quarter), ("all rounds", plan.all_rounds))
     figure = [("a figure", plan.figure)] if plan.solved.pooled > 1 else []
-    return [promise_cells(name, promise) for name, promise in (*figure, *named)]
-
-
-def promise_cells(name: str, promise: Promise) -> tuple[str, ...]:
-    """One row of the table."""
-    return (
-        name,
-        f"{promise.rounds:,}",
-        f"{promise.reports:,.0f}",
-        f"{promise.fewest:,}",
-        share_cell(promise.standard_error, "" if promise.certainty == "exact" else "≤ "),
-        share_cell(promise.radius_upper),
-        share_cell(promise.widest_upper),
-    )
+    return [
+        (
+            name,
+            f"{promise.rounds:,}",
+            f"{promise.reports:,.0f}",
+            f"{promise.fewest:,}",
+            share_cell(promise.standard_error, "" if promise.certainty == "exact" else "≤ "),
+            share_cell(promise.radius_upper),
+            share_cell(promise.widest_upper),
+        )
+        for name, promise in (*figure, *named)
+    ]
 
 
 def caption(plan: Plan) -> str:

@@ -76,15 +76,11 @@ def string_notes(strings: Sequence[Candidate | FoundString]) -> list[str]:
     return [NOT_TOLD] * any(one.share is None for one in strings) + [STRING_ORDER] * overlap
 
 
-def columns(decoded: Decoded) -> list[str]:
-    """Headings of the table."""
-    return ["string", "count", "± s.e.", "proportion", f"{100 * decoded.level:g} % interval", "p-value", "found"]
-
-
-def cells(decoded: Decoded) -> list[list[str]]:
-    """A row for each candidate that was chosen."""
-    return [
-        [
+@view.make_view.register
+def _(decoded: Decoded) -> view.View:
+    sentences, remarks = verdict(decoded), list(notes(decoded))
+    rows = [
+        (
             " = ".join((one.name, *one.alike)),
             f"{one.count:,.0f}",
             f"{one.count_error:,.0f}",
@@ -92,17 +88,12 @@ def cells(decoded: Decoded) -> list[list[str]]:
             f"{one.lower:.4f} … {one.upper:.4f}",
             f"{one.p_value:.2g}" if one.p_value > 0 else "< 1e-300",
             "yes" if one.found else "no",
-        ]
+        )
         for one in decoded.candidates
     ]
-
-
-@view.make_view.register
-def _(decoded: Decoded) -> view.View:
-    sentences, remarks = verdict(decoded), list(notes(decoded))
     table = view.Table(
-        columns(decoded),
-        cells(decoded),
+        ("string", "count", "± s.e.", "proportion", f"{100 * decoded.level:g} % interval", "p-value", "found"),
+        rows,
         caption="All numbers are sampled. Intervals and p-values are for each string alone",
     )
     return view.View(
