@@ -8,10 +8,10 @@ import click
 import pytest
 
 from tests.cli.commands import run
-from untrackable.cli.options import exact_number
 from untrackable.encodings import Categories
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.units import read_number
 
 GOOD = ("--people", "100,000", "--values", "16", "--rounds", "52", "--eps", "4")
 QUESTIONS = """
@@ -108,10 +108,10 @@ def test_numbers_as_people_type_them() -> None:
         for people, rounds, eps in (("1000000", "1000", "2"), ("1e6", "1e3", "2.0"), ("1,000,000", "1,000", "2e0"))
     ]
     assert result[0] == result[1] == result[2]
-    assert [exact_number(text) for text in ("1_000", "2.5e3", ".5")] == [1000, 2500, exact_number("0.5")]
+    assert [read_number(text) for text in ("1_000", "2.5e3", ".5")] == [1000, 2500, read_number("0.5")]
     for wrong in ("1,00", "1e", "ten", "1,000,00", "", "nan", "inf"):
         with pytest.raises(ValueError, match="is not a number such as"):
-            exact_number(wrong)
+            read_number(wrong)
 
 
 def test_goals_that_are_not_met_name_the_nearest_changes_first(monkeypatch: pytest.MonkeyPatch) -> None:
