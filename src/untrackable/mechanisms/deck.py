@@ -21,7 +21,6 @@ from untrackable.mechanisms.budget import (
     best_base,
     best_crowd_base,
     checked_base,
-    largest_crowd_eps,
     largest_eps,
     with_eps,
 )
@@ -296,20 +295,6 @@ def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Deal
     """
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     delta = checks.open_probability("delta", delta)
-    return Dealt(with_eps(base, largest_eps(_plain(base), slots, eps, delta)), slots)
-
-
-def dealt_for_crowd(base: Any, *, slots: int, people: int, eps: float, delta: float) -> Dealt:
-    """The deck of this base with the largest eps of a card that a crowd keeps (eps, delta)-private.
-
-    The observer sees all reports of `people` people in every round, but not who sent which. Somebody who
-    knows which reports are a person's learns far more.
-    """
-    slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
-    delta = checks.open_probability("delta", delta)
-    return Dealt(with_eps(base, largest_crowd_eps(_plain(base), slots, crowd_size(people), eps, delta)), slots)
-
-
-def _plain(base: Any) -> Any:
-    """The base with an eps of 1, after checks: a solved eps is kept for all bases that differ in eps alone."""
-    return with_eps(local_base(base), 1.0)
+    # A solved eps is kept for all bases that differ in eps alone.
+    plain = with_eps(local_base(base), 1.0)
+    return Dealt(with_eps(base, largest_eps(plain, slots, eps, delta)), slots)

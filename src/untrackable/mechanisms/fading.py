@@ -26,8 +26,8 @@ from untrackable.mechanisms.budget import LARGEST_CROWD_EPS, loudest_in_crowd, w
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import (
     After,
-    Mechanism,
     ObservedRounds,
+    Unlinked,
     Values,
     repr_by_parameters,
     round_number,
@@ -90,7 +90,7 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Faded(Mechanism):
+class Faded(Unlinked):
     """In round t a client sends a new report of `local`, `Views` or `OneBitMean`, with eps_t = scale·t^(-power).
 
     Rounds are independent given the value, so the reports of one person and of two people look exactly alike.
@@ -298,10 +298,6 @@ class Faded(Mechanism):
             total += self.base(r).log_likelihood(reports[:, i], value)
         return total
 
-    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All scores are 0, because rounds are independent given the value."""
-        return np.zeros((first.shape[0], second.shape[0]))
-
     def aggregator(self, round: int = 1) -> Aggregator:
         return with_eps(self.local, self.eps_report(round)).aggregator(Scope(self, round, pools=False))
 
@@ -319,10 +315,9 @@ class Faded(Mechanism):
         reports = checks.integer("reports", reports, low=1, high=LARGEST_CROWD_ROUNDS)
         return [(self.base(round), 1) for round in range(1, reports + 1)]
 
-    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nobody can tell one person from two, because rounds are independent given the value."""
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
         self._unlike(observed)
-        return [Experiment()]
+        return Unlinked._trackings(self, observed)
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The rounds after the change reveal it, each with its own eps_t. By default all rounds do."""

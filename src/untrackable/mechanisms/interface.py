@@ -385,8 +385,7 @@ class Mechanism(Randomizer):
         return (round_number(round),)
 
     def to_json(self) -> dict[str, Any]:
-        """The name and the parameters. `from_json` makes the mechanism again."""
-        return describe(self)
+        return FORMS.describe(self)
 
     def client(self, value: Any) -> BareClient:
         """A new client. Its state is drawn from the operating system's entropy."""
@@ -494,6 +493,18 @@ class Mechanism(Randomizer):
     def _population(self, values: ArrayLike, rounds: int) -> NDArray[Any]:
         """The values as an array, after checks."""
         return integer_population(values, self.capacity or LARGEST_ROUND, rounds, may_change=self.changes_in_place)
+
+
+class Unlinked(Mechanism):
+    """A mechanism whose rounds are independent given the values, so that nothing links two reports of a person."""
+
+    __slots__ = ()
+
+    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
+        return np.zeros((first.shape[0], second.shape[0]))
+
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
+        return [Experiment()]
 
 
 def everything_revealed(certainty: Literal["exact", "upper"]) -> Experiment:
@@ -663,11 +674,6 @@ def repr_by_parameters(mechanism: object) -> str:
     """A repr with the parameters that the constructor takes."""
     given = (f"{key}={getattr(mechanism, key)!r}" for key in inspect.signature(type(mechanism)).parameters)
     return f"{type(mechanism).__name__}({', '.join(given)})"
-
-
-def describe(mechanism: object) -> dict[str, Any]:
-    """The mechanism's name and parameters, for `from_json`. Only mechanisms of this library can be described."""
-    return FORMS.describe(mechanism)
 
 
 def from_json(description: Mapping[str, Any]) -> Mechanism:

@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import (
-    Aggregator,
-    BitAggregator,
-    Reports,
-    Scope,
-    row_words,
-    wide_reports,
-    wide_rows,
-)
+from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope, row_words
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, independent_bits_spread
 from untrackable.kernels.engine import arrays, compiled, read_only
@@ -432,12 +424,11 @@ def _event_pieces(
 class PositionCounts(Aggregator):
     """Counts of the reports that had each position set. Subclasses with a clear part override `_tally`."""
 
-    _axes = 2
     _sums: ClassVar[tuple[str, ...]] = ("counts",)
 
     def __init__(self, scope: Scope, width: int, shape: tuple[int, ...]) -> None:
         super().__init__(scope)
-        self._width = width
+        self._width, self._bytes, self._limits = width, (width + 7) // 8, (0, (1 << width) - 1)
         self.counts = np.zeros(shape, dtype=np.int64)
 
     def _from_shares(
@@ -451,17 +442,6 @@ class PositionCounts(Aggregator):
         """Add reports, given as bits, to the counts."""
         for start in range(0, bits.shape[0], _BYTE):
             self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
-
-    def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << self._width for report in reports):
-            raise self._outside()
-        return wide_reports(reports, (self._width + 7) // 8)
-
-    def _checked(self, reports: Reports) -> Reports:
-        rows = wide_rows(reports, (self._width + 7) // 8)
-        if self._width % 8 and np.any(rows[:, -1] >> (self._width % 8)):
-            raise self._outside()
-        return rows
 
     def _outside(self) -> ValueError:
         return ValueError(f"a report must have {self._width} bits and no more")

@@ -190,15 +190,6 @@ class KeptSymbol(Mechanism):
             return [known] if before else [known, self._privacy(k, "fixed")]
         return [Experiment([*beside, detection_both_symbols_known(kept)], certainty="upper")]
 
-    def _noisy(self, symbol: int, lie: Chance, source: Entropy) -> int:
-        """The symbol, or any other one."""
-        return noisy_symbol(symbol, self._alphabet(), lie, source)
-
-    def _simulate_noisy(
-        self, symbols: NDArray[np.uint64], lie: Chance, rng: np.random.Generator
-    ) -> NDArray[np.uint64]:
-        return simulate_noisy_symbols(symbols, self._alphabet(), lie, rng)
-
 
 class ShareAggregator(Aggregator):
     """Counts of the reports that count for each value."""
@@ -415,10 +406,12 @@ class Lgrr(KeptSymbol):
         return scores
 
     def new_state(self, value: int, source: Entropy) -> int:
-        return self._noisy(checks.private_integer("value", value, below=self.values), self.keep_lie, source)
+        return noisy_symbol(
+            checks.private_integer("value", value, below=self.values), self.values, self.keep_lie, source
+        )
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        return self._noisy(state, self.tell_lie, source), state
+        return noisy_symbol(state, self.values, self.tell_lie, source), state
 
     def pack_state(self, state: int) -> bytes:
         return pack_integers([state], [self.report_bits])
@@ -430,8 +423,10 @@ class Lgrr(KeptSymbol):
         return state
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        kept = self._simulate_noisy(values.astype(np.uint64, copy=False), self.keep_lie, rng)
-        return self._simulate_noisy(np.repeat(kept[:, None], len(rounds), axis=1), self.tell_lie, rng)
+        kept = simulate_noisy_symbols(values.astype(np.uint64, copy=False), self.values, self.keep_lie, rng)
+        return simulate_noisy_symbols(
+            np.repeat(kept[:, None], len(rounds), axis=1), self.values, self.tell_lie, rng
+        )
 
 
 class LgrrAggregator(ShareAggregator):

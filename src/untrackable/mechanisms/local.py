@@ -35,6 +35,7 @@ from untrackable.mechanisms.interface import (
     After,
     Mechanism,
     ObservedRounds,
+    Unlinked,
     Values,
     everything_revealed,
     repr_by_parameters,
@@ -459,7 +460,7 @@ class ReportSettings:
         return self.base.width
 
 
-class Fresh(randomizers.Fresh, LocalWrapper):
+class Fresh(randomizers.Fresh, Unlinked, LocalWrapper):
     """Fresh reports, with their sums, their estimates and their theory."""
 
     __slots__ = ()
@@ -482,10 +483,6 @@ class Fresh(randomizers.Fresh, LocalWrapper):
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
         return total
 
-    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All scores are 0, because nothing links two reports of a person."""
-        return np.zeros((first.shape[0], second.shape[0]))
-
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums. Rounds may be merged, because reports are independent."""
         round_number(round)
@@ -501,10 +498,6 @@ class Fresh(randomizers.Fresh, LocalWrapper):
         if reports is None:
             raise ValueError("reports must be given: fresh reports have no last round")
         return [(self.base, reports)]
-
-    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nobody can tell one person from two, because reports are independent given the value."""
-        return [Experiment()]
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """Each report after the change reveals it, with fresh noise."""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_reports, wide_rows
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_rows
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread
 from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
@@ -71,12 +71,6 @@ class LevelLayout:
     def bytes(self) -> int:
         """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
-
-    def array(self, reports: list[int], refusal: ValueError) -> Reports:
-        """Reports that clients send, as an array; those that are too large or negative are refused."""
-        if any(not 0 <= report < 1 << self.report_bits for report in reports):
-            raise refusal
-        return wide_reports(reports, self.bytes) if self.bytes else np.array(reports, dtype=np.uint64)
 
     def rows(self, reports: Reports) -> Reports:
         """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
@@ -458,11 +452,7 @@ class LayoutSums(Aggregator):
 
     def __init__(self, scope: Scope, layout: LevelLayout) -> None:
         super().__init__(scope)
-        self._layout = layout
-        self._axes = 2 if layout.bytes else 1
-
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._outside())
+        self._layout, self._bytes, self._limits = layout, layout.bytes, (0, (1 << layout.report_bits) - 1)
 
     def _checked(self, reports: Reports) -> Reports:
         return self._layout.rows(reports)
