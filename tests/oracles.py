@@ -183,3 +183,8 @@ def product(laws: list[dict[Hashable, float]]) -> Law:
         tuple(outcome for outcome, _ in combination): math.prod(p for _, p in combination)
         for combination in itertools.product(*(law.items() for law in laws))
     }
+
+
+def subsets(rounds: Sequence[int]) -> Iterable[tuple[int, ...]]:
+    """Every set J of rounds."""
+    return itertools.chain.from_iterable(itertools.combinations(rounds, n) for n in range(len(rounds) + 1))

@@ -12,6 +12,7 @@ from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, groups, integers, local, seal
 from tests.promised_radii import CLOSE, widest_radius
+from tests.recorded_entropy import Recorded
 from untrackable import Dealt, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse, Stored, framing
 from untrackable.arrays import FloatArray
 from untrackable.errors import MergeError, SumsError
@@ -19,7 +20,6 @@ from untrackable.mechanisms import Levelled
 from untrackable.mechanisms.string_levels import LevelAggregator
 from untrackable.mechanisms.views import LevelLayout
 from untrackable.randomizers import randomness
-from untrackable.randomizers.randomness import Recorded
 from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 

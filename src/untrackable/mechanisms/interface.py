@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, SupportsIndex, TypeGuard
+from typing import Any, ClassVar, Literal, NamedTuple, Self, SupportsIndex, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -517,14 +517,7 @@ def worst(members: Sequence[Experiment | Mixture]) -> Pair:
     return members[0] if len(members) == 1 else Worst(members)
 
 
-class WorstTracking(Protocol):
-    """A function that bounds tracking by reports of one value, for the worst split."""
-
-    def __call__(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Experiment | Mixture | Worst:
-        """Tracking by this many reports, to be asked for one gamma or for many."""
-
-
-def tracking_of_states(one_value: WorstTracking, reports: int, values: int) -> Experiment | Mixture | Worst:
+def tracking_of_states(one_value: Callable[..., Pair], reports: int, values: int) -> Pair:
     """One person against two people, who change between the same values at the same rounds (upper).
 
     The reports of each value are an experiment of their own, independent of the others. The i-th most frequent

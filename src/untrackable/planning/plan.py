@@ -52,7 +52,7 @@ from untrackable.settings.catalogue import EVERY_ROUND
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.crowd import LARGEST_CROWD
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.search import largest_integer, smallest_integer, smallest_real
+from untrackable.theory.search import falling_root, largest_integer, smallest_integer
 from untrackable.theory.turns import Turns, recognition_upper, survey_variance
 
 DELTA = 1e-6
@@ -335,7 +335,8 @@ def _rounds_possible(goals: Goals, error: float, start: int) -> int:
 def eps_needed(goals: Goals, error: float) -> float:
     """The smallest eps with which a figure's error is as small as this; ValueError if there is none."""
     lowest = _SMALLEST_EPS * (goals.wipes + 1)
-    return smallest_real(_excess(goals, "eps", error), 1.0, low=lowest, high=LARGEST_EPS, close=_CLOSE)
+    excess = _excess(goals, "eps", error)
+    return falling_root(excess, 1.0, low=lowest, high=LARGEST_EPS, tolerance=_CLOSE, keep="above").x
 
 
 def solve(goals: Goals) -> tuple[Goals, str]:

@@ -13,11 +13,12 @@ the hockey-stick divergence, the advantage the total variation distance, and the
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -580,7 +581,7 @@ class BracketedExperiment(Experiment):
             return NotImplemented
         both = Experiment.__add__(self, other)
         below = [one for one in (_lower(self), _lower(other)) if one is not None]
-        lower = (lambda: _product([make() for make in below])) if below else None
+        lower = (lambda: reduce(operator.add, [make() for make in below])) if below else None
         return BracketedExperiment(both, lower, pure=self.largest + max(other._pure()))
 
     __radd__ = __add__
@@ -612,13 +613,6 @@ def _lower(pair: Experiment) -> Callable[[], Experiment] | None:
     if isinstance(pair, BracketedExperiment):
         return None if pair.lower is None else lambda: pair._below
     return (lambda: pair) if pair.certainty == "exact" else None
-
-
-def _product(parts: list[Experiment]) -> Experiment:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 # --- the ROC curve: the best trade-off between recognising P and mistaking Q for P ------------------------

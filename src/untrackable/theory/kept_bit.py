@@ -239,7 +239,7 @@ class _Table:
             loss = np.where(both, loss, log_p - log_q)
         # The logarithms are of this size and are rounded a few times; this becomes a relative error of the masses.
         error = 8 * float(np.finfo(np.float64).eps) * sum(math.lgamma(n + 1) for n in self.sizes)
-        return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss, error=error)
+        return Factor(masses(orders + log_p), masses(orders + log_q), loss, error=error)
 
     def _log_likelihood(self, world: Sequence[Sender], mirrored: tuple[int, ...] = ()) -> FloatArray:
         """The log probability of one particular stream with these numbers of ones.
@@ -296,9 +296,9 @@ def _privacy_loss(coin: Coin, other: Coin, evidence: FloatArray) -> FloatArray:
     return np.where(np.abs(close) < 0.5, close, far)
 
 
-def _normalised(log_mass: FloatArray) -> FloatArray:
-    """Masses that sum to one. Normalising removes the rounding errors that binomials in the log domain share."""
-    mass: FloatArray = np.exp(log_mass)
+def masses(logs: FloatArray) -> FloatArray:
+    """Masses that sum to one, from logarithms that are known up to a common constant."""
+    mass: FloatArray = np.exp(logs - logs.max())
     mass /= mass.sum()
     return mass
 

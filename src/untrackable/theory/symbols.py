@@ -31,7 +31,7 @@ from untrackable.arrays import FloatArray, Integers
 from untrackable.theory import kept_bit
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.kept_bit import Coin, Noise
+from untrackable.theory.kept_bit import Coin, Noise, masses
 
 _NOTHING = 1e-290
 """Smaller losses are next to underflow and count as 0."""
@@ -186,7 +186,7 @@ def _known_factor(kept: Response, reported: Response, reports: int, weights: tup
     rest = np.logaddexp(rows.sums.second[row], grown[known.second])
     parts.append((ways, known.second, _log_mean(kept, grown[true.second], rest)))
     columns = [
-        (weight * _masses(ways + reported.eps * count), weight * _masses(ways + mean), reported.eps * count - mean)
+        (weight * masses(ways + reported.eps * count), weight * masses(ways + mean), reported.eps * count - mean)
         for weight, (ways, count, mean) in zip(weights, parts, strict=True)
         if weight > 0
     ]
@@ -367,14 +367,7 @@ def _error(reported: Response, split: int, reports: int) -> float:
 
 def _factor(ways: FloatArray, log_p: FloatArray, log_q: FloatArray, loss: FloatArray, error: float) -> Factor:
     loss = np.where(np.abs(loss) < _NOTHING, 0.0, loss)
-    return Factor(_masses(ways + log_p), _masses(ways + log_q), loss, error=error)
-
-
-def _masses(logs: FloatArray) -> FloatArray:
-    """Normalised masses from logarithms that are known up to a common constant."""
-    mass: FloatArray = np.exp(logs - logs.max())
-    mass /= mass.sum()
-    return mass
+    return Factor(masses(ways + log_p), masses(ways + log_q), loss, error=error)
 
 
 # --- the number of outcomes, which decides whether they can be enumerated ---------------------------------
