@@ -32,7 +32,7 @@ from untrackable.estimation.intervals import Spread, Spreads, is_told, stacked
 from untrackable.estimation.rounds import ActivePeople, Rounds, active_people, independent_rounds
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local import chances_of
-from untrackable.notebook_view import NotebookView
+from untrackable.notebook_view import NotebookTable
 from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
@@ -144,7 +144,10 @@ class Question:
         listed = self._values(sums)
         estimate = sums.estimate(self.noise_beta(beta), listed)
         if self.encoding is not None:
-            complete = estimate.complete or _is_everything(listed, self.encoding)
+            everything = (
+                listed is not None and len(listed) == self.encoding.values and listed == [*range(len(listed))]
+            )
+            complete = estimate.complete or everything
             estimate = dataclasses.replace(estimate, complete=complete, numbers=self.encoding.numbers)
         estimate = estimate.of_active(self.turns, pooled=pooled)
         if self.encoding is None or estimate.values is not None or self._unused_values:
@@ -198,13 +201,8 @@ class Question:
         return list(range(self.encoding.values))
 
 
-def _is_everything(listed: list[Any] | None, encoding: Encoding) -> bool:
-    """Whether these are all values of the encoding, in order."""
-    return listed is not None and len(listed) == encoding.values and listed == list(range(encoding.values))
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Answer(NotebookView):
+class Answer(NotebookTable):
     """Estimates by round, and pooled over all rounds if that is possible. Each look of a path is like a round.
 
     `pooling` says why it is not possible, or that it gains nothing.
@@ -264,14 +262,6 @@ class Answer(NotebookView):
     def to_arrow(self) -> "pa.Table":
         """The best estimate with the names of its values: a row for each, with both intervals."""
         return self.labelled(self.best).to_arrow()
-
-    def to_pandas(self) -> Any:
-        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        return self.labelled(self.best).to_pandas()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The best estimate with names, for any library that takes Arrow data, such as DuckDB and Polars."""
-        return self.labelled(self.best).__arrow_c_stream__(requested_schema)
 
 
 def answer(question: Question, sums: Mapping[int, Aggregator], *, beta: float = 0.05) -> Answer:

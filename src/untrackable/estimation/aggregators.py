@@ -439,12 +439,6 @@ class CandidateAggregator(Aggregator):
         """Reports do not add up; counts for candidates do."""
         raise ValueError(f"candidates must be given, as {self.why_candidates}")
 
-    def _empty_copy(self) -> Self:
-        """Empty sums of this kind."""
-        made = copy.copy(self)
-        made.n, made._kept = 0, tuple(Columns(columns.filled.shape[0]) for columns in self._kept)
-        return made
-
     def _agreeing(self, columns: tuple[Words, ...], words: Words) -> NDArray[np.int64]:
         """The number of reports in these columns that agree with each candidate."""
         plain, flipped = columns
@@ -527,7 +521,8 @@ class CandidateCounts(Aggregator):
         )
         self.counts = kept._agreeing(tuple(columns.filled for columns in kept._kept), self._words)
         self.n = kept.n
-        self._kept_form = kept._empty_copy()
+        self._kept_form = copy.copy(kept)
+        self._kept_form.n, self._kept_form._kept = 0, tuple(Columns(each.filled.shape[0]) for each in kept._kept)
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
         """The estimate of all candidates in their order, as `CandidateAggregator` gives it."""

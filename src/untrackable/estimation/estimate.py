@@ -4,7 +4,6 @@ Means, quantiles and distributions need values that stand for numbers in order.
 """
 
 import csv
-import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from untrackable.estimation.intervals import (
     shown_shares,
 )
 from untrackable.extras import extra
-from untrackable.notebook_view import NotebookTable, NotebookView
+from untrackable.notebook_view import NotebookTable
 from untrackable.theory.accuracy import (
     Dependence,
     binomial_tail,
@@ -150,7 +149,7 @@ class Distribution(NotebookTable):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Estimate(NotebookView):
+class Estimate(NotebookTable):
     """Estimated frequencies from n reports. They are unbiased, and each says how far it may be from the truth.
 
     `interval()` is where one value that was chosen beforehand lies. `interval(simultaneous=True)` is where all
@@ -510,20 +509,6 @@ class Estimate(NotebookView):
         `consistent` adds a column with the nearest frequencies that are possible.
         """
         return arrow_table(columns(self, consistent=consistent), about(self))
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self, *, consistent: bool = False) -> Any:
-        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        try:
-            importlib.import_module("pandas")
-        except ImportError:
-            raise ImportError(
-                "pandas is not installed: `pip install pandas`, or use to_arrow() or to_csv()"
-            ) from None
-        return self.to_arrow(consistent=consistent).to_pandas()
 
     def to_csv(self, path: str | Path, *, consistent: bool = False) -> None:
         """Write the table of `to_arrow` as a CSV file with a header."""
