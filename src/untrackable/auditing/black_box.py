@@ -310,13 +310,11 @@ def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float 
     }
     guesser = known[max(right, key=lambda name: right[name])]
     _, cut, name, a, b = max(
-        (*_event(_ratio(scores[a], a, b), _ratio(scores[b], a, b), (trials, trials), level, delta), name, a, b)
+        (*_event(*(scores[i][:, a] - scores[i][:, b] for i in (a, b)), (trials, trials), level, delta), name, a, b)
         for name, scores in tables.items()
         for a, b in itertools.permutations(range(len(samples)), 2)
     )
-    scorer = known[name]
-    inside = _ratio(scorer(test[a]), a, b) >= cut
-    outside = _ratio(scorer(test[b]), a, b) >= cut
+    inside, outside = (table[:, a] - table[:, b] >= cut for table in map(known[name], (test[a], test[b])))
     hits = sum(int(np.sum(_guess(guesser(sample), rng) == i)) for i, sample in enumerate(test))
     recovered = Share.of(hits, sum(sample.tokens.shape[0] for sample in test), level)
     return ValueLeak(eps=_bound(name, inside, outside, level, delta), recovered=recovered)
@@ -339,10 +337,6 @@ def _bound(
         inside=Share.of(hits, inside.size, level),
         outside=Share.of(alarms, outside.size, level),
     )
-
-
-def _ratio(table: FloatArray, a: int, b: int) -> FloatArray:
-    return np.asarray(table[:, a] - table[:, b])
 
 
 def _guess(table: FloatArray, rng: np.random.Generator) -> Index:

@@ -39,13 +39,13 @@ from untrackable.auditing.recordings import (
     find_columns,
     follow_by_attendance,
     has_two_values,
-    lowest_bits,
     missing,
     open_recorded,
     round_label,
 )
 from untrackable.auditing.streams import FEW, Window, digest
 from untrackable.errors import AuditError
+from untrackable.mechanisms.kept_bits import bits_of
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress
 from untrackable.reports.files import CellBatch, CellTable, Source
@@ -427,7 +427,7 @@ class PersonWindow:
         wanted = width or max(1, report.bit_length())
         if self.ones.size < wanted:
             self.ones = np.concatenate([self.ones, np.zeros(wanted - self.ones.size, dtype=np.uint32)])
-        self.ones[:wanted] += lowest_bits(report, wanted)
+        self.ones[:wanted] += bits_of(report & (1 << wanted) - 1, wanted)
         if keep and len(self.raw) < MOST_RAW:
             self.raw.append(report)
         key = digest(report.to_bytes(report.bit_length() // 8 + 1, "little"))
@@ -469,13 +469,11 @@ class PeopleSample:
             return
         if window is None:
             first, second = person[0].count, person[1].count
-            window = self._coin(pseudonym, first) if first == second else int(first > second)
+            coin = rank(first.to_bytes(8, "little") + pseudonym, self._seed) & 1
+            window = coin if first == second else int(first > second)
         person[window].add(report, self._width, self._keep)
         if round is not None:
             person[window].rounds |= 1 << round
-
-    def _coin(self, pseudonym: bytes, turn: int) -> int:
-        return rank(turn.to_bytes(8, "little") + pseudonym, self._seed) & 1
 
     def _admit(self, pseudonym: bytes) -> BothWindows | None:
         place = rank(pseudonym, self._seed)
@@ -507,9 +505,8 @@ def windows(people: list[BothWindows]) -> tuple[Window, Window]:
         for window in person:
             for key in window.hashes:
                 known.setdefault(key, len(known))
-    return _window([first for first, _ in people], width, known), _window(
-        [second for _, second in people], width, known
-    )
+    first, second = (_window([person[i] for person in people], width, known) for i in (0, 1))
+    return first, second
 
 
 def _window(people: list[PersonWindow], width: int, known: dict[int, int]) -> Window:

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.errors import UntrackableError
-from untrackable.extras import extra
 from untrackable.reports.files import (
     CELL_BATCH,
     LARGEST_HEADER,
@@ -36,6 +35,7 @@ from untrackable.reports.files import (
     SourceFile,
     StorageLayout,
     are_names,
+    arrow,
 )
 
 FAILURES = (OSError, EOFError, zlib.error)
@@ -52,7 +52,7 @@ _MOST_COLUMNS = 4096
 
 def write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compressed: bool = False) -> None:
     """Write a comment, the names of the columns, and a line for each report; with gzip if `compressed`."""
-    pa = _arrow()
+    pa = arrow()
     layout, footer = StorageLayout(header.mechanism.report_bits), Footer(header.text())
     kind = pa.string() if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
     schema = pa.schema([(ROUND, pa.int64()), (REPORT, kind)])
@@ -81,20 +81,12 @@ def _comment(footer: Footer, header: Header, *, compressed: bool) -> bytes:
 
 def _digits(reports: NDArray[Any], layout: StorageLayout) -> Any:
     """Integers as they are, wider reports in hexadecimal, the most significant digit first."""
-    pa = _arrow()
+    pa = arrow()
     if not layout.in_bytes:
         return pa.array(reports)
     text = reports[:, ::-1].tobytes().hex().encode()
     ends = np.arange(len(reports) + 1, dtype=np.int32) * np.int32(2 * layout.size)
     return pa.Array.from_buffers(pa.string(), len(reports), [None, pa.py_buffer(ends), pa.py_buffer(text)])
-
-
-def _arrow() -> Any:
-    """PyArrow with CSV. It is loaded with the first table: rows of cells alone do not need it."""
-    with extra("files"):
-        import pyarrow
-        import pyarrow.csv
-    return pyarrow
 
 
 class CsvTable:
@@ -107,7 +99,7 @@ class CsvTable:
     unit = "line"
 
     def __init__(self, file: SourceFile, *, compressed: bool, any_separator: bool = False) -> None:
-        self.file, self._arrow = file, _arrow()
+        self.file, self._arrow = file, arrow()
         self._compressed, self._any_separator = compressed, any_separator
         self.header: str | None = None
         self.footer: str | None = None

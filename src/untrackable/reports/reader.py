@@ -174,14 +174,6 @@ _FIRST_BYTES: dict[bytes, FileType] = {
 }
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether it is a Parquet file that can be read."""
-    try:
-        return type_of(path) == "parquet"
-    except OSError:
-        return False
-
-
 def type_of(path: Path) -> FileType:
     """The type by content; `OSError` if the file cannot be read."""
     with path.open("rb") as file:

@@ -6,6 +6,7 @@ hold.
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -21,7 +22,6 @@ from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import EncodingError, ReportFileError, SumsError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import share_heard
-from untrackable.extras import extra
 from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism, round_number
 from untrackable.progress import Progress
@@ -37,11 +37,12 @@ from untrackable.reports.files import (
     StorageLayout,
     StoredReports,
     agreed,
+    arrow,
     declared,
     metadata_text,
     whole_file,
 )
-from untrackable.reports.reader import Piece, ReportFile, is_parquet, read_reports
+from untrackable.reports.reader import Piece, ReportFile, read_reports, type_of
 from untrackable.theory.turns import Turns
 
 Ask = Callable[[Mechanism, Encoding | None, Turns | None], Question]
@@ -447,7 +448,7 @@ def write_sums(
     path: Path, header: Header, *, campaign: str, round: int, reports: int, sums: bytes, mode: int = 0o666
 ) -> None:
     """Write a file that takes its name when it is complete; `Mechanism.restore_sums` reads its sums."""
-    pa = _arrow()
+    pa = arrow()
     row = {"campaign": campaign, ROUND: round, "reports": reports, SUMS: sums}
     said = {HEADER_KEY: header.text(), FOOTER_KEY: _footer(header.text(), row)}
     table = pa.table({name: [row[name]] for name in _ROW}, schema=pa.schema(list(_ROW.items()), metadata=said))
@@ -460,15 +461,14 @@ def write_sums(
 
 def has_sums(path: Path) -> bool:
     """Whether a file has sums. False if it cannot be read: `read_reports` then says why."""
-    if not is_parquet(path):
-        return False
-    from untrackable.reports.arrow import FAILURES
+    with suppress(OSError):
+        if type_of(path) == "parquet":
+            from untrackable.reports.arrow import FAILURES
 
-    try:
-        names = _arrow().parquet.read_schema(path).names
-    except FAILURES:
-        return False
-    return SUMS in names and REPORT not in names
+            with suppress(*FAILURES):
+                names = arrow().parquet.read_schema(path).names
+                return SUMS in names and REPORT not in names
+    return False
 
 
 def read_sums(
@@ -504,7 +504,7 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
     """The one row, and the metadata."""
     from untrackable.reports.arrow import FAILURES
 
-    pa = _arrow()
+    pa = arrow()
     try:
         with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             one_row = file.metadata.num_rows == 1  # More rows may not fit into memory.
@@ -519,14 +519,6 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
     if missing := [name for name in names if row[name] is None]:
         raise ReportFileError(f"{path} lacks {', '.join(missing)}")
     return row, metadata
-
-
-def _arrow() -> Any:
-    """PyArrow with Parquet. It is loaded when a file of sums may be there."""
-    with extra("files"):
-        import pyarrow
-        import pyarrow.parquet
-    return pyarrow
 
 
 def _footer(header: str, row: dict[str, Any]) -> str:
