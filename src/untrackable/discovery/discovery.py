@@ -350,8 +350,7 @@ def fitted_frequencies(levels: LevelEstimates, entries: FloatArray, places: NDAr
         weights.append(np.full(distinct.size, estimate.n))
     design, value, weight = (np.concatenate(column) for column in (rows, values, weights))
     root = np.sqrt(weight)
-    frequencies: FloatArray = np.linalg.pinv(design * root[:, None]) @ (root * value)
-    return frequencies
+    return np.asarray(np.linalg.pinv(design * root[:, None]) @ (root * value))
 
 
 def string_estimate(

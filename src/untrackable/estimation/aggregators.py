@@ -443,8 +443,7 @@ class CandidateAggregator(Aggregator):
         """The number of reports in these columns that agree with each candidate."""
         plain, flipped = columns
         total = plain.shape[1] + flipped.shape[1]
-        agreeing: NDArray[np.int64] = (parity_sums(plain, words) - parity_sums(flipped, words) + total) >> 1
-        return agreeing
+        return np.asarray((parity_sums(plain, words) - parity_sums(flipped, words) + total) >> 1)
 
     def _checked(self, reports: Reports) -> Reports:
         checked = super()._checked(reports)

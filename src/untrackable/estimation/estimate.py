@@ -591,8 +591,7 @@ def cumulative_shares(estimate: "Estimate") -> FloatArray:
     """The shares of the first 1, 2, … values. What the frequencies lack to sum to one is spread over all values."""
     total = np.cumsum(estimate.frequencies)
     size = np.arange(1, total.size)
-    shares: FloatArray = total[:-1] + size / total.size * (1 - total[-1])
-    return shares
+    return np.asarray(total[:-1] + size / total.size * (1 - total[-1]))
 
 
 def _curve(shares: FloatArray) -> FloatArray:

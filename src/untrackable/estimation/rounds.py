@@ -155,10 +155,9 @@ def _added_radii(estimates: list[Estimate], weights: FloatArray, beta: float, st
     share = beta / len(estimates)
     held = [replace(e, beta=share, statistics=statistics).radius_of(simultaneous=True) for e in estimates]
     deviation = _added(weights * np.stack([deviation_of(e) for e in estimates]), independent=False)
-    radii: FloatArray = np.minimum(
-        (weights * np.stack(held)).sum(axis=0), deviation * mean_radius(1, beta, statistics=statistics)
+    return np.asarray(
+        np.minimum((weights * np.stack(held)).sum(axis=0), deviation * mean_radius(1, beta, statistics=statistics))
     )
-    return radii
 
 
 def _common_chance(estimates: list[Estimate]) -> FloatArray | float | None:

@@ -327,8 +327,7 @@ class OneChange(Mechanism):
         is_due = (at > ends - length) & (at <= ends)
         lie, fair = words < np.uint64(self.flip.threshold), words < np.uint64(_FAIR.threshold)
         codes = np.where(ends % length == 0, np.where(is_due, (1 - chosen % 2) ^ lie, fair), SILENT)
-        reports: NDArray[np.uint64] = (4 * ((ends - 1) * self.levels + level) + codes).astype(np.uint64)
-        return reports
+        return np.asarray((4 * ((ends - 1) * self.levels + level) + codes).astype(np.uint64))
 
 
 def _lengths(levels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -636,8 +635,7 @@ class Votes(Unlinked):
         votes = self._means(held)[:, positions] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
         bits = held[:, positions].astype(np.bool_) & np.isin(numbers, self._estimated)
         estimates = (bits ^ self.estimate_flip.simulate(rng, bits.shape)) & np.isin(numbers, self.updates)
-        reports: NDArray[np.uint64] = votes.astype(np.uint64) | (estimates.astype(np.uint64) << np.uint64(1))
-        return reports
+        return np.asarray(votes.astype(np.uint64) | (estimates.astype(np.uint64) << np.uint64(1)))
 
 
 class UpdateAggregator(BitAggregator):

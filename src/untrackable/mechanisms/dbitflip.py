@@ -212,8 +212,7 @@ class DBitFlip(Permanent):
         people = np.arange(bucket.size)
         position = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
         sampled = clear[people, bucket] == 1
-        is_set: NDArray[np.bool_] = sampled[:, None] & (position[:, None] == np.arange(self.positions))
-        return is_set
+        return np.asarray(sampled[:, None] & (position[:, None] == np.arange(self.positions)))
 
     def _words(self) -> int:
         return self.sampled + self.buckets

@@ -228,8 +228,7 @@ class Faded(Unlinked):
     def _times(self, rounds: int) -> FloatArray:
         """The eps of the first rounds as shares of the scale."""
         last = checks.integer("rounds", rounds, low=1, high=LARGEST_CROWD_ROUNDS)
-        times: FloatArray = np.power(np.arange(1.0, last + 1), -self.power)
-        return times
+        return np.asarray(np.power(np.arange(1.0, last + 1), -self.power))
 
     def _guessed_in_crowd(self, times: FloatArray, people: int) -> float:
         """The scale at which all rounds look like a Gaussian that spends the budget, to first order in 1/people.
@@ -378,10 +377,9 @@ class Faded(Unlinked):
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         columns = per_round(values, len(rounds))
-        reports: NDArray[Any] = np.stack(
-            [self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1
+        return np.asarray(
+            np.stack([self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1)
         )
-        return reports
 
 
 class Fading(Faded):

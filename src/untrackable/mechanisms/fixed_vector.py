@@ -70,14 +70,12 @@ class VectorQuestion(NoisyInnerProduct):
 
     def parities(self, questions: Words, values: Words | np.uint64) -> NDArray[np.uint8]:
         """The true answers."""
-        parities: NDArray[np.uint8] = np.bitwise_count(self.vectors(questions) & values) & np.uint8(1)
-        return parities
+        return np.asarray(np.bitwise_count(self.vectors(questions) & values) & np.uint8(1))
 
     def simulated_answers(self, questions: Words, values: Words, rng: np.random.Generator) -> Words:
         """Reports with these questions, and noisy answers."""
         noise = self.flip.simulate(rng, values.shape)
-        reports: Words = (questions << np.uint64(1)) | (self.parities(questions, values) ^ noise)
-        return reports
+        return np.asarray((questions << np.uint64(1)) | (self.parities(questions, values) ^ noise))
 
     def answered(self, question: int, value: int, entropy: Entropy) -> int:
         """The report with this question, and a noisy answer from 8 bytes."""
@@ -311,8 +309,7 @@ def public_vectors(numbers: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]
     x = np.uint64(1) + numbers % mask
     for odd in _MIXERS:
         x = ((x ^ (x >> shift)) * np.uint64(odd)) & mask
-    mixed: NDArray[np.uint64] = x ^ (x >> shift)
-    return mixed
+    return np.asarray(x ^ (x >> shift))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

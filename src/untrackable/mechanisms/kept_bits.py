@@ -282,8 +282,7 @@ class Permanent(Mechanism):
         shown, names = [number_of(row) for row in tags], held.tolist()
         patterns = [self._pattern(names[i // len(tags)], shown[i % len(tags)]) for i in pairs.tolist()]
         known = np.array([bits_of(pattern, self.positions) for pattern in patterns], dtype=np.bool_)
-        result: NDArray[np.bool_] = known.reshape(-1, self.positions)[pair.reshape(-1)]
-        return result
+        return np.asarray(known.reshape(-1, self.positions)[pair.reshape(-1)])
 
     @property
     def _kept(self) -> tuple[Coin, Coin]:
@@ -517,8 +516,7 @@ class Bitwise(Mechanism):
         kept = self._kept if value else self._kept.mirrored()
         table = tracking_losses(kept, self._noise, first.shape[1], second.shape[1])
         ones = first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64)
-        scores: FloatArray = table[ones[0][:, None], ones[1][None, :]]
-        return scores
+        return np.asarray(table[ones[0][:, None], ones[1][None, :]])
 
     @property
     def _lie(self) -> float:

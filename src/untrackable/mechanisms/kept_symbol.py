@@ -238,8 +238,7 @@ class ShareAggregator(Aggregator):
             lower, upper = count_interval(
                 self.counts.astype(np.float64), n, level, elsewhere=elsewhere, span=span, sampled=True
             )
-            radius: FloatArray = np.maximum(shares - lower, upper - shares) + self._hashing(beta / 2, number)
-            return radius
+            return np.asarray(np.maximum(shares - lower, upper - shares) + self._hashing(beta / 2, number))
 
         return radii
 
@@ -278,8 +277,7 @@ def steps_for(symbols: int, eps: float, eps_report: float, step: Step) -> tuple[
 
 def constant_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether all entries of a row are equal."""
-    same: NDArray[np.bool_] = (rows == rows[:, :1]).all(axis=1)
-    return same
+    return np.asarray((rows == rows[:, :1]).all(axis=1))
 
 
 def _response(lie: Chance, symbols: int) -> Response:

@@ -79,8 +79,7 @@ class SeedCollisions:
     @property
     def others(self) -> FloatArray:
         """The variance of what a report adds to the estimate of a value that its sender does not hold."""
-        variances: FloatArray = self.second[~np.eye(len(self.second), dtype=bool)]
-        return variances
+        return np.asarray(self.second[~np.eye(len(self.second), dtype=bool)])
 
 
 def best_symbols(eps: float, eps_report: float, step: Step = "published") -> int:
@@ -446,8 +445,7 @@ class SeedTable:
     def _means(self, added: FloatArray, cell: NDArray[np.int64]) -> FloatArray:
         """The mean of something that depends on seed and symbol, if the sender holds each of the values."""
         other = (1 - self._there) / (self._symbols - 1)
-        means: FloatArray = other * added.sum() / len(cell) + (self._there - other) * added[cell].mean(axis=0)
-        return means
+        return np.asarray(other * added.sum() / len(cell) + (self._there - other) * added[cell].mean(axis=0))
 
 
 def shared_hashes(

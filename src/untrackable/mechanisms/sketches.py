@@ -123,8 +123,7 @@ class Sketch(ABC):
     def positions(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """`position` for arrays."""
         words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
-        scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
-        return scaled
+        return np.asarray((mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32))
 
     @property
     def gap(self) -> float:
@@ -334,8 +333,7 @@ class HadamardSketch(Sketch):
         coordinates = rng.integers(0, self.width, size=values.shape, dtype=np.uint64)
         parity = np.bitwise_count(coordinates & self.positions(rows, values)) & np.uint8(1)
         bits = parity ^ self.flip.simulate(rng, values.shape)
-        reports: NDArray[np.uint64] = (rows * np.uint64(self.width) + coordinates) << np.uint64(1) | bits
-        return reports
+        return np.asarray((rows * np.uint64(self.width) + coordinates) << np.uint64(1) | bits)
 
     def possible(self, report: int) -> bool:
         return 0 <= report < 2 * self.hashes * self.width

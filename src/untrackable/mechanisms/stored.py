@@ -390,5 +390,4 @@ def _log_falling(draws: int, slots: int) -> FloatArray:
 
 def _log_weights(draws: int, slots: int) -> FloatArray:
     """Ln (L!/(L-J)!/L^k) for J = 0 … k."""
-    weights: FloatArray = _log_falling(draws, slots) - (draws - np.arange(draws + 1)) * np.log(slots)
-    return weights
+    return np.asarray(_log_falling(draws, slots) - (draws - np.arange(draws + 1)) * np.log(slots))

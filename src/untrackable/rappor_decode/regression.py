@@ -113,8 +113,7 @@ class Design:
         """The bits that candidates set on average; None if there are no candidates."""
         if columns.size == 0:
             return None
-        mean: FloatArray = self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size)
-        return mean
+        return np.asarray(self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size))
 
     def covers_everything(self) -> bool:
         """Whether a string that is not listed looks, on average, like a mixture of those that are.

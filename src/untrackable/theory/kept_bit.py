@@ -157,8 +157,7 @@ def bit_log_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], report
         (np.log(chance) if chance > 0 else -np.inf) + xlogy(ones, law.one) + xlogy(reports - ones, law.zero)
         for chance, law in ((coin.one, noise.given_one), (coin.zero, noise.given_zero))
     ]
-    total: FloatArray = np.logaddexp(sides[0], sides[1])
-    return total
+    return np.asarray(np.logaddexp(sides[0], sides[1]))
 
 
 def privacy_factor(coin: Coin, other: Coin, noise: Noise, reports: int) -> Factor:

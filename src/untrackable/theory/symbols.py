@@ -339,8 +339,7 @@ def _log_mean(kept: Response, own: FloatArray, rest: FloatArray) -> FloatArray:
 
 def log_power_minus_one(step: float, most: int) -> FloatArray:
     """ln(ρ^n - 1) for n = 0 … most."""
-    growth: FloatArray = _log_expm1(step * np.arange(most + 1.0))
-    return growth
+    return np.asarray(_log_expm1(step * np.arange(most + 1.0)))
 
 
 def _log_expm1(exponent: Any) -> Any:
