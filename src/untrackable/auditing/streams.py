@@ -55,15 +55,12 @@ class Streams:
     kinds: NDArray[np.int64]
     of_kinds: int = 1
 
-    def take(self, clients: NDArray[np.int64]) -> "Streams":
-        """The reports of some of the clients."""
-        return self._cut(clients)
-
     def between(self, start: int, stop: int) -> "Streams":
         """Consecutive reports of every client, from `start` up to `stop`."""
-        return self._cut((slice(None), slice(start, stop)))
+        return self.take((slice(None), slice(start, stop)))
 
-    def _cut(self, which: Any) -> "Streams":
+    def take(self, which: Any) -> "Streams":
+        """The reports of some of the clients."""
         return Streams(self.bits[which], self.tokens[which], self.distinct, self.kinds[which], self.of_kinds)
 
     def means(self) -> NDArray[np.float64]:
@@ -109,8 +106,12 @@ def collect(
                 for report in _ask(factory, value, reports):
                     parts = _parts(report)
                     if shape is None:
-                        shape = _shape(parts)
-                        _fits(parts, len(values) * clients * reports)
+                        shape, total = _shape(parts), len(values) * clients * reports
+                        if not (bits := sum(_column([part]).shape[1] for part in parts)):
+                            raise AuditError("the reports are empty, so there is nothing to audit")
+                        if bits * total > MOST_BITS:
+                            many = f"{total} reports of {bits} bits or more do not fit in memory"
+                            raise ValueError(f"{many}; use fewer clients or reports")
                     elif shape != _shape(parts):
                         raise AuditError(
                             "all reports must have the same shape: parts of the same types and lengths"
@@ -184,26 +185,6 @@ def _shape(parts: tuple[Part, ...]) -> tuple[object, ...]:
         (type(part), part.size if isinstance(part, np.ndarray) else len(part) if isinstance(part, bytes) else None)
         for part in parts
     )
-
-
-def _fits(parts: tuple[Part, ...], total: int) -> None:
-    bits = 0
-    for part in parts:
-        match part:
-            case int():
-                bits += max(1, part.bit_length())
-            case bytes():
-                bits += 8 * len(part)
-            case str():
-                bits += 32
-            case _:
-                bits += part.size
-    if not bits:
-        raise AuditError("the reports are empty, so there is nothing to audit")
-    if bits * total > MOST_BITS:
-        raise ValueError(
-            f"{total} reports of {bits} bits or more do not fit in memory; use fewer clients or reports"
-        )
 
 
 def _encode(heard: list[list[tuple[Part, ...]]], clients: int, reports: int) -> list[Streams]:

@@ -37,7 +37,7 @@ from untrackable.mechanisms.interface import (
 from untrackable.mechanisms.local_interface import Truthfulness, integer_population
 from untrackable.mechanisms.randomness import coin, noise, random_words
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_chance, flip_eps
+from untrackable.randomizers.randomness import WHOLE, Chance, Entropy, chance_toward, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
@@ -54,8 +54,6 @@ from untrackable.theory.kept_bit import (
     tracking_losses,
 )
 
-_WHOLE = 1 << 64
-"""The threshold of an event that always happens."""
 _CHUNK = 1 << 13
 """The number of words that are drawn together, so that they stay in the second-level cache.
 
@@ -356,7 +354,7 @@ def draw_events(which: Words, first: int, second: int, rng: np.random.Generator,
     but four events on average. Each undecided event gets 16 more bits, until all 64 bits are drawn. This takes
     about five words for 64 events.
     """
-    if not (0 <= first <= _WHOLE and 0 <= second <= _WHOLE):
+    if not (0 <= first <= WHOLE and 0 <= second <= WHOLE):
         raise ValueError("first and second must be between 0 and 2^64")
     flat = np.ascontiguousarray(which).reshape(-1)
     undecided = np.array(np.broadcast_to(among, which.shape), order="C").reshape(-1)
@@ -372,13 +370,13 @@ def _settle_events(
 ) -> None:
     """Draw all undecided events and set the bits of those that happen. Overwrites `undecided`."""
     for threshold, mine in ((first, which), (second, ~which)):
-        if threshold == _WHOLE:
+        if threshold == WHOLE:
             happened |= mine & undecided
-        if threshold in (0, _WHOLE):
+        if threshold in (0, WHOLE):
             undecided &= ~mine
     kernels = compiled(0)  # Simulation alone rarely pays for loading the kernels, so they are used only if loaded.
     head, pieces = (_event_heads, _event_pieces) if kernels is None else (kernels.event_heads, kernels.event_pieces)
-    both = (first % _WHOLE, second % _WHOLE)
+    both = (first % WHOLE, second % WHOLE)
     bits = 64 - _HEAD
     words = read_only(random_words(rng, _HEAD * which.size))
     one, other = (np.uint64(t >> bits) for t in both)
@@ -395,7 +393,7 @@ def _event_heads(
 ) -> int:
     """`event_heads` with NumPy alone: compare the highest bits; returns the number of events still undecided."""
     for i, drawn in enumerate(words.reshape(-1, _HEAD).T):
-        own, rest = (-(int(t) >> (_HEAD - 1 - i) & 1) % _WHOLE for t in (ones, others))
+        own, rest = (-(int(t) >> (_HEAD - 1 - i) & 1) % WHOLE for t in (ones, others))
         threshold = (which & np.uint64(own)) | (~which & np.uint64(rest))
         happened |= undecided & ~drawn & threshold
         undecided &= ~(drawn ^ threshold)

@@ -26,7 +26,7 @@ from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, V
 from untrackable.mechanisms.local_interface import Kind, Truthfulness
 from untrackable.mechanisms.randomness import simulate_noisy_symbols
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_eps, noisy_symbol
+from untrackable.randomizers.randomness import WHOLE, Chance, Entropy, chance_toward, flip_eps, noisy_symbol
 from untrackable.theory.accuracy import Accuracy, count_interval, mean_radius
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -48,8 +48,6 @@ from untrackable.theory.symbols import (
 
 Step = Literal["published", "exact"]
 """The noise of the second step: as in the publications' formula, or exactly as much as is needed."""
-
-_WHOLE = 1 << 64
 
 
 class KeptSymbol(Mechanism):
@@ -91,7 +89,7 @@ class KeptSymbol(Mechanism):
         for step in ("keep", "tell"):
             given = checks.probability(step, getattr(self, step))
             lie = chance_toward(given, 0.0).opposite()
-            if given * symbols <= 1 or (_WHOLE - lie.threshold) * (symbols - 1) <= lie.threshold:
+            if given * symbols <= 1 or (WHOLE - lie.threshold) * (symbols - 1) <= lie.threshold:
                 raise ValueError(f"{step} must be above 1/{name}, {1 / symbols:.6g}, got {given}")
             checks.settle(self, **{step: given, f"{step}_lie": lie})
 

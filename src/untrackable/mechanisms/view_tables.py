@@ -38,10 +38,9 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.intervals import ByShare, Spread, Spreads
 from untrackable.kernels.counting import walsh_hadamard_of_reals
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.randomizers.views import View
 from untrackable.theory.accuracy import Accuracy
 
-View = tuple[int, ...]
-"""The positions of the bits that a view shows, in ascending order."""
 Places = slice | NDArray[np.int64]
 """The places of characters in the table of a view."""
 
