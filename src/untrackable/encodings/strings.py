@@ -39,8 +39,26 @@ LONGEST = 1 << 20
 """The largest value of `longest`, in characters."""
 
 
+class _SaltedStrings(Encoding):
+    """Strings that are hashed under a public salt, so that no encoded value is one string."""
+
+    __slots__ = ()
+
+    @classmethod
+    def fresh(cls, **parameters: Any) -> Self:
+        """Make an encoding with these parameters and a new random salt."""
+        return cls(**{**parameters, "salt": fresh_salt()})
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        return cls(**parse_salt(parameters))
+
+    def decode(self, value: int) -> str:
+        return self.label(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashedStrings(Encoding):
+class HashedStrings(_SaltedStrings):
     """Encodes a string as the first `bits` bits of SHA-256(n ‖ salt ‖ string). The byte n is the salt's length.
 
     The string is UTF-8 in Unicode's composed form (NFC) and may be empty. A string of more than `longest`
@@ -64,15 +82,6 @@ class HashedStrings(Encoding):
             longest=checks.integer("longest", self.longest, low=1, high=LONGEST),
         )
 
-    @classmethod
-    def fresh(cls, *, bits: int, longest: int, too_long: TooLong = "error") -> Self:
-        """Make an encoding with these parameters and a new random salt."""
-        return cls(bits=bits, salt=fresh_salt(), longest=longest, too_long=too_long)
-
-    @classmethod
-    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        return cls(**parse_salt(parameters))
-
     @property
     def values(self) -> int:
         return 1 << self.bits
@@ -89,10 +98,6 @@ class HashedStrings(Encoding):
     def _encode_each(self, raws: Iterable[Any]) -> list[int]:
         """Encode many strings, but hash each different string only once."""
         return list(_each_once(self.encode, raws))
-
-    def decode(self, value: int) -> str:
-        """The bucket's label, because many strings share a bucket."""
-        return self.label(value)
 
     def label(self, value: int) -> str:
         return f"bucket {self._value(value):0{-(-self.bits // 4)}x}"
@@ -142,7 +147,7 @@ _END = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredStrings(Encoding):
+class DiscoveredStrings(_SaltedStrings):
     """Encodes a string by hashes of a few of its prefixes, `bucket_bits` bits each, with the first hash lowest.
 
     A string is a sequence of symbols: its characters, which must be in `alphabet`, or the bytes of its UTF-8 if the
@@ -207,15 +212,6 @@ class DiscoveredStrings(Encoding):
                     f"prefixes and only 2^({self.bucket_bits}·{level}) combinations of buckets"
                 )
         return lengths
-
-    @classmethod
-    def fresh(cls, **parameters: Any) -> Self:
-        """Make an encoding with these parameters and a new random salt."""
-        return cls(salt=fresh_salt(), **parameters)
-
-    @classmethod
-    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        return cls(**parse_salt(parameters))
 
     @property
     def levels(self) -> int:
@@ -282,10 +278,6 @@ class DiscoveredStrings(Encoding):
         rows = list(_each_once(self.buckets, raws if array is None else array.ravel().tolist()))
         shape = (len(rows),) if array is None else array.shape
         return np.array(rows, dtype=np.uint64).reshape(*shape, self.levels)
-
-    def decode(self, value: int) -> str:
-        """The label, because hashes do not determine a string. `untrackable.discover` finds frequent strings."""
-        return self.label(value)
 
     def label(self, value: int) -> str:
         value, digits = self._value(value), -(-self.bucket_bits // 4)

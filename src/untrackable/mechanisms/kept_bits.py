@@ -10,7 +10,7 @@ Li, Jha (2017) for one report. L-SUE is the basic one-hot RAPPOR of Erlingsson, 
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -193,11 +193,12 @@ class Permanent(Mechanism):
         experiments = [
             e
             for j in observed.detection_splits(4 * len(self._moved()))
-            for e in self._detection(observed.reports, j, after)
+            for e in self._detection(observed.reports, j, after, self._moved())
         ]
         return [*experiments] or [Experiment()]
 
-    def _detection(self, reports: int, split: int, after: After) -> list[Experiment]:
+    def _detection(self, reports: int, split: int, after: After, moved: Iterable[Moved]) -> list[Experiment]:
+        """An experiment for each of these overlaps."""
         clear_part = self._persistent() if 0 < split < reports and after == "fresh" else []
         one, zero = self._kept
         stays = tracking_factor(one, self._noise, reports, split)
@@ -206,7 +207,7 @@ class Permanent(Mechanism):
         never = tracking_factor(zero, self._noise, reports, split)
         return [
             Experiment([*clear_part, (stays, a), (goes, b), (comes, c), (never, self.positions - a - b - c)])
-            for a, b, c in self._moved()
+            for a, b, c in moved
         ]
 
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
