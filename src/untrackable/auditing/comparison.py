@@ -17,7 +17,6 @@ from untrackable.progress import Progress, no_progress
 from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.settings.catalogue import EVERY_ROUND, Entry
 from untrackable.settings.demands import Budget, Unsuitable
-from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.search import smallest_integer
 from untrackable.theory.turns import recognition_upper, survey_variance
@@ -135,6 +134,9 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
     estimated = rounds if mechanism.independent else (1, reports)
     candidates = range(budget.values)
     errors = [mechanism.accuracy(budget.people, round=number, candidates=candidates) for number in estimated]
+    all_rounds = errors[-1].standard_error
+    if mechanism.independent:  # With the best weights.
+        all_rounds = 1 / math.sqrt(sum(error.standard_error**-2 for error in errors))
     return ComparedMechanism(
         entry.name,
         repr(mechanism),
@@ -150,7 +152,7 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
         mechanism.shift(),
         errors[0].radius,
         errors[0].standard_error,
-        _all_rounds(mechanism, errors),
+        all_rounds,
     )
 
 
@@ -209,10 +211,3 @@ def _every_round_from(budget: Budget, rounds: int) -> float | None:
         return smallest_integer(excess, round(10 * budget.eps), low=1, high=round(10 * LARGEST_EPS)) / 10
     except ValueError:
         return None
-
-
-def _all_rounds(mechanism: Mechanism, errors: list[Accuracy]) -> float:
-    """The standard error of all rounds with the best weights, if they are independent; else of the last round."""
-    if not mechanism.independent:
-        return errors[-1].standard_error
-    return 1 / math.sqrt(sum(error.standard_error**-2 for error in errors))

@@ -25,11 +25,6 @@ def digest(data: bytes, key: bytes = b"") -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8, key=key).digest(), "little")
 
 
-def _digest_bits(data: bytes) -> NDArray[np.uint8]:
-    """A digest of 32 bits, for a part of a report that is not made of bits."""
-    return np.unpackbits(np.frombuffer(hashlib.blake2b(data, digest_size=4).digest(), dtype=np.uint8))
-
-
 # --- the reports of many clients in one form: as bits, and as numbers that are equal for equal reports ----
 
 MOST_BITS = 1 << 30
@@ -232,7 +227,8 @@ def _column(parts: list[Any]) -> NDArray[np.uint8]:
         if len(first) > 0 and all(len(text) == len(first) and not text.strip("01") for text in parts):
             raw = np.frombuffer("".join(parts).encode(), dtype=np.uint8).reshape(len(parts), len(first))
             return raw - np.uint8(ord("0"))
-        return np.stack([_digest_bits(text.encode("utf-8", "surrogatepass")) for text in parts])
+        hashed = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest() for text in parts)
+        return np.unpackbits(np.frombuffer(b"".join(hashed), dtype=np.uint8).reshape(len(parts), 4), axis=1)
     least = min(0, min(parts))
     width = max(1, (max(parts) - least).bit_length())
     size = (width + 7) // 8

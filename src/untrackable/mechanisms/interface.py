@@ -266,6 +266,8 @@ class Mechanism(Randomizer):
     """Published parameters, by name."""
     pools: ClassVar[bool] = False
     """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
+    rounds_alike: ClassVar[bool] = True
+    """Whether the estimates of all rounds have the same error."""
     takes_strings: ClassVar[bool] = False
     """Whether a value may be text, without an encoding."""
 
@@ -273,11 +275,6 @@ class Mechanism(Randomizer):
     def preset(cls, name: str) -> Self:
         """The mechanism with published parameters."""
         return cls(**cls.presets[checks.choice("preset", name, cls.presets)])
-
-    @property
-    def rounds_alike(self) -> bool:
-        """Whether the estimates of all rounds have the same error."""
-        return True
 
     @property
     def tells_shares(self) -> bool:

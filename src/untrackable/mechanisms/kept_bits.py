@@ -278,7 +278,10 @@ class Permanent(Mechanism):
         held, which = np.unique(values, return_inverse=True)
         tags, tag = np.unique(clear, axis=0, return_inverse=True) if self.clear_bits else (clear[:1], 0 * which)
         pairs, pair = np.unique(which * max(1, len(tags)) + tag.reshape(-1), return_inverse=True)
-        shown, names = [number_of(row) for row in tags], held.tolist()
+        shown, names = (
+            [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in tags],
+            held.tolist(),
+        )
         patterns = [self._pattern(names[i // len(tags)], shown[i % len(tags)]) for i in pairs.tolist()]
         known = np.array([bits_of(pattern, self.positions) for pattern in patterns], dtype=np.bool_)
         return np.asarray(known.reshape(-1, self.positions)[pair.reshape(-1)])
@@ -454,11 +457,6 @@ def bits_of(number: int, width: int) -> NDArray[np.uint8]:
     """The bits of an integer, the lowest first."""
     data = np.frombuffer(number.to_bytes((width + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(data, count=width, bitorder="little")
-
-
-def number_of(bits: NDArray[np.uint8]) -> int:
-    """The integer with these bits, the lowest first."""
-    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:

@@ -153,13 +153,9 @@ class OneBitMean(_OneNoisyBit, randomizers.OneBitMean):
         return "upper"
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        one = self._one(value)
-        return np.log(np.where(np.equal(reports, 1), one, 1 - one))
-
-    def _one(self, value: int) -> float:
-        """The probability of a report of 1."""
         lie, place = self.flip.probability, value / (self.values - 1)
-        return lie + (1 - 2 * lie) * place
+        one = lie + (1 - 2 * lie) * place
+        return np.log(np.where(np.equal(reports, 1), one, 1 - one))
 
     def truthfulness(self) -> Truthfulness:
         """A report answers whether the number is above a random one, which is not sent along."""

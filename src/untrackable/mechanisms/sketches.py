@@ -312,13 +312,8 @@ class HadamardSketch(Sketch):
         return flip_chance(self.eps)
 
     @property
-    def coordinate_bits(self) -> int:
-        """Width of the coordinate."""
-        return self.width.bit_length() - 1
-
-    @property
     def report_bits(self) -> int:
-        return 1 + self.coordinate_bits + self.row_bits
+        return self.width.bit_length() + self.row_bits
 
     def draw(self, value: int, entropy: Entropy) -> int:
         """A report. The row takes entropy first, then the coordinate, then 8 bytes for the noise."""

@@ -257,7 +257,8 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
     some = max(1, _PAIRS // max(1, len(right)))
     for start in range(0, len(left), some):
         for (rows, columns), pattern in _shared(first[start : start + some], second, kind.reshape(-1)):
-            both = _Row.from_pattern(pattern, chances, sum(sizes))
+            groups = ((float(chances[kind]), count, number) for (kind, count), number in pattern.items())
+            both = _Row(groups, sum(sizes))
             joint = logsumexp(both.ways + together) + both.log_chance
             scores[start + rows, columns] = joint - given[0][start + rows] - given[1][columns]
     return scores
@@ -352,12 +353,6 @@ class _Row:
         distinct, counts = np.unique(reports, return_counts=True)
         groups = ((float(log_chance[r]), int(count), 1) for r, count in zip(distinct, counts, strict=True))
         return _Row(groups, reports.size)
-
-    @staticmethod
-    def from_pattern(pattern: dict[tuple[int, int], int], chances: FloatArray, reports: int) -> "_Row":
-        """The coefficients for a pattern."""
-        groups = ((float(chances[kind]), count, number) for (kind, count), number in pattern.items())
-        return _Row(groups, reports)
 
 
 def _times(ways: FloatArray, group: FloatArray) -> FloatArray:

@@ -382,7 +382,7 @@ class _Cost:
     """The variance of a cell of the worst table, times ρ, for any weights of the views."""
 
     def __init__(self, views: tuple[View, ...], shown: tuple[View, ...]) -> None:
-        masks = [_mask(view) for view in views]
+        masks = [sum(1 << bit for bit in view) for view in views]
         about = np.array([1 / ((1 << len(view)) - 1) for view in views])
         rows = {
             vector: row for row, vector in enumerate(dict.fromkeys(v for bits in shown for v in _vectors(bits)))
@@ -400,10 +400,6 @@ class _Cost:
         largest = float(variances.max())
         mean = float(np.mean((variances / largest) ** _POWER) ** (1 / _POWER))
         return float(self._differ @ shares) * largest * mean
-
-
-def _mask(bits: View) -> int:
-    return sum(1 << bit for bit in bits)
 
 
 def _vectors(bits: View) -> Iterator[int]:

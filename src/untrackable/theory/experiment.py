@@ -103,7 +103,9 @@ class WorldPair(NotebookTable, ABC):
     def delta(self, gamma: float, direction: Direction = "both") -> Bracket:
         """The smallest delta with P ≤ e^gamma·Q + delta (forward), Q ≤ e^gamma·P + delta (backward), or both."""
         gamma = checks.non_negative("gamma", gamma)
-        return self._bracket(*self._delta_ends(gamma, direction))
+        lower, upper = self._delta_ends(gamma, direction)
+        resolved = lower > 0 or not 0 < upper <= 4 * self._smallest_resolved()
+        return Bracket(lower if self.has_lower_end else 0.0, upper, resolved=resolved)
 
     def advantage(self) -> Bracket:
         """The best observer's edge over guessing: the total variation distance, which is delta at gamma = 0."""
@@ -184,11 +186,6 @@ class WorldPair(NotebookTable, ABC):
         if self._pure()[0 if direction == "forward" else 1] <= min(gamma, FARTHEST_LOSS):
             return 0.0, 0.0
         return self._delta(gamma, direction)
-
-    def _bracket(self, lower: float, upper: float) -> Bracket:
-        noise = self._smallest_resolved()
-        resolved = lower > 0 or not 0 < upper <= 4 * noise
-        return Bracket(lower if self.has_lower_end else 0.0, upper, resolved=resolved)
 
     def _quantile(self, level: float, world: World) -> Bracket:
         forward, backward = (min(end, FARTHEST_LOSS) for end in self._pure())

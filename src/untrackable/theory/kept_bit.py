@@ -502,15 +502,10 @@ def _envelope(tables: Sequence[_SignTable]) -> tuple[FloatArray, FloatArray]:
     """The points t > 0 and the masses at them, of the factor that dominates E[(P - Q) - t·Q]⁺ of every table."""
     farthest = max(float((excess / two).max()) for _, excess, two in tables)
     points = farthest * np.linspace(0, 1, _ENVELOPE_POINTS + 1) ** 2  # Most of the mass lies near 0.
-    heights = np.max([_excesses(table, points) for table in tables], axis=0)
+    heights = np.max([[mass @ np.maximum(0.0, p - t * q) for t in points] for mass, p, q in tables], axis=0)
     heights[-1] = 0.0
     slopes = np.append(np.diff(heights) / np.diff(points), 0.0)
     return points[1:], np.maximum(0.0, np.diff(slopes))
-
-
-def _excesses(table: _SignTable, points: FloatArray) -> FloatArray:
-    mass, excess, two = table
-    return np.array([mass @ np.maximum(0.0, excess - t * two) for t in points])
 
 
 def _meeting(first: int, second: int, step: float) -> _SignTable:
