@@ -12,17 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from untrackable import checks
-from untrackable.encodings.encoding import (
-    LARGEST_BITS,
-    Encoding,
-    TooLong,
-    check_characters,
-    check_hash_parameters,
-    fresh_salt,
-    normalise,
-    parse_salt,
-    too_long_words,
-)
+from untrackable.encodings import encoding
 from untrackable.randomizers.randomness import STEP, WORD, mixed
 
 if TYPE_CHECKING:
@@ -39,7 +29,7 @@ LONGEST = 1 << 20
 """The largest value of `longest`, in characters."""
 
 
-class _SaltedStrings(Encoding):
+class _SaltedStrings(encoding.Encoding):
     """Strings that are hashed under a public salt, so that no encoded value is one string."""
 
     __slots__ = ()
@@ -47,11 +37,11 @@ class _SaltedStrings(Encoding):
     @classmethod
     def fresh(cls, **parameters: Any) -> Self:
         """Make an encoding with these parameters and a new random salt."""
-        return cls(**{**parameters, "salt": fresh_salt()})
+        return cls(**{**parameters, "salt": encoding.fresh_salt()})
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        return cls(**parse_salt(parameters))
+        return cls(**encoding.parse_salt(parameters))
 
     def decode(self, value: int) -> str:
         return self.label(value)
@@ -70,15 +60,15 @@ class HashedStrings(_SaltedStrings):
     bits: int = field()
     salt: bytes
     longest: int
-    too_long: TooLong = "error"
+    too_long: encoding.TooLong = "error"
 
     kind = "hashed-strings"
 
     def __post_init__(self) -> None:
-        check_hash_parameters(self.salt, self.too_long)
+        encoding.check_hash_parameters(self.salt, self.too_long)
         checks.settle(
             self,
-            bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
+            bits=checks.integer("bits", self.bits, low=1, high=encoding.LARGEST_BITS),
             longest=checks.integer("longest", self.longest, low=1, high=LONGEST),
         )
 
@@ -87,7 +77,7 @@ class HashedStrings(_SaltedStrings):
         return 1 << self.bits
 
     def encode(self, raw: Any) -> int:
-        text = normalise("string", raw)
+        text = encoding.normalise("string", raw)
         if len(text) > self.longest:
             if self.too_long == "error":
                 raise ValueError(f"string must have at most {self.longest} characters; the given one has more")
@@ -103,7 +93,7 @@ class HashedStrings(_SaltedStrings):
         return f"bucket {self._value(value):0{-(-self.bits // 4)}x}"
 
     def describe(self) -> str:
-        longer = too_long_words(self.too_long)
+        longer = encoding.too_long_words(self.too_long)
         return (
             f"a string, hashed into 2^{self.bits} buckets under the public salt {self.salt.hex()}; "
             f"one of more than {self.longest} characters is {longer}"
@@ -164,14 +154,14 @@ class DiscoveredStrings(_SaltedStrings):
     alphabet: str = ""
     shortest: int = 0
     bucket_bits: int = 20
-    too_long: TooLong = "error"
+    too_long: encoding.TooLong = "error"
     unknown: Literal["error", "omit"] = "error"
     keys: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     kind = "discovered-strings"
 
     def __post_init__(self) -> None:
-        check_hash_parameters(self.salt, self.too_long)
+        encoding.check_hash_parameters(self.salt, self.too_long)
         checks.choice("unknown", self.unknown, ("error", "omit"))
         longest = checks.integer("longest", self.longest, low=1, high=LONGEST_DISCOVERED)
         checks.settle(
@@ -289,7 +279,7 @@ class DiscoveredStrings(_SaltedStrings):
     def describe(self) -> str:
         of = f"characters of {self.alphabet!r}" if self.alphabet else "bytes of UTF-8"
         size = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
-        longer = too_long_words(self.too_long)
+        longer = encoding.too_long_words(self.too_long)
         dropped = "left out" if self.unknown == "omit" else "refused"
         others = f", other characters {dropped}" if self.alphabet else ""
         lengths = ", ".join(map(str, self.prefixes))
@@ -300,7 +290,7 @@ class DiscoveredStrings(_SaltedStrings):
 
     def _symbols(self, raw: Any) -> list[int]:
         """The string's symbols, numbered from 1."""
-        text = normalise("string", raw)
+        text = encoding.normalise("string", raw)
         if self.alphabet:
             places = {character: i + 1 for i, character in enumerate(self.alphabet)}
             if self.unknown == "omit":
@@ -349,7 +339,7 @@ def _each_once(encode: Callable[[Any], Encoded], raws: Iterable[Any]) -> Iterato
 
 def _alphabet(given: object) -> str:
     # Each character stands alone here, so that there is no word around a joiner.
-    alphabet = check_characters("alphabet", normalise("alphabet", given), joiners=True)
+    alphabet = encoding.check_characters("alphabet", encoding.normalise("alphabet", given), joiners=True)
     if alphabet != given:
         raise ValueError("alphabet must be in Unicode's composed form (NFC)")
     if len(set(alphabet)) < len(alphabet):
