@@ -17,8 +17,6 @@ from untrackable.arrays import FloatArray
 from untrackable.errors import DeckEmpty, StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.mechanisms.budget import (
-    Accounting,
-    best_base,
     best_crowd_base,
     checked_base,
     largest_eps,
@@ -240,25 +238,6 @@ class Deck(ReportSettings, Dealt):
         width: int | None = None,
     ) -> None:
         Dealt.__init__(self, checked_base(bits, eps_report, width), slots, when_empty)
-
-    @classmethod
-    def for_budget(
-        cls,
-        *,
-        bits: int,
-        slots: int,
-        eps: float,
-        delta: float,
-        accounting: Accounting = "exact",
-        when_empty: Literal["stop", "replay"] = "stop",
-        width: int | None = None,
-    ) -> Self:
-        """The deck with the largest eps_report that keeps all cards together (eps, delta)-private.
-
-        Without a `width`, it is the one with the smallest error.
-        """
-        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
-        return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
 
     @classmethod
     def for_crowd(

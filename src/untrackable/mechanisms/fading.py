@@ -164,21 +164,15 @@ class Faded(Unlinked):
 
     @classmethod
     def for_budget(
-        cls,
-        *,
-        local: Views | OneBitMean,
-        eps: float,
-        delta: float,
-        power: float = 0.75,
-        rounds: int | None = None,
+        cls, *, eps: float, delta: float, power: float = 0.75, rounds: int | None = None, **reports: Any
     ) -> Self:
         """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
 
-        With `rounds`, reports may be louder. The mechanism's own `eps` is then larger: that of all rounds for ever.
+        `reports` are the parameters of its reports: `local`, or `bits` and `width`. With `rounds`, reports may be
+        louder. The mechanism's own `eps` is then larger: that of all rounds for ever.
         """
-        if rounds is None:
-            return cls(local=local, eps=eps, delta=delta, power=power)
-        return cls(local=local, eps=eps, delta=delta, power=power, scale=_FAINT)._spent_on_first(rounds)
+        made = cls(eps=eps, delta=delta, power=power, scale=0.0 if rounds is None else _FAINT, **reports)
+        return made if rounds is None else made._spent_on_first(rounds)
 
     def _spent_on_first(self, rounds: int) -> Self:
         """The loudest mechanism with this one's budget for its first rounds."""
@@ -408,22 +402,6 @@ class Fading(Faded):
     def width(self) -> int:
         """Width of an answer in bits, w."""
         return self.local.width
-
-    @classmethod
-    def for_budget(  # type: ignore[override]
-        cls,
-        *,
-        bits: int,
-        eps: float,
-        delta: float,
-        power: float = 0.75,
-        width: int = 1,
-        rounds: int | None = None,
-    ) -> Self:
-        if rounds is None:
-            return cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
-        plain = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=_FAINT)
-        return plain._spent_on_first(rounds)
 
     @classmethod
     def for_crowd(  # type: ignore[override]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from untrackable.errors import MechanismError
 from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread, subset_spread
+from untrackable.mechanisms.budget import Accounting, best_base
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import (
     After,
@@ -454,6 +455,25 @@ class ReportSettings:
     def width(self) -> int:
         """Width of an answer in bits, w."""
         return self.base.width
+
+    @classmethod
+    def for_budget(
+        cls,
+        *,
+        bits: int,
+        slots: int,
+        eps: float,
+        delta: float,
+        accounting: Accounting = "exact",
+        width: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """The mechanism with the largest eps_report that keeps all that it stores (eps, delta)-private.
+
+        Without a `width`, it is the one with the smallest error. `more` are the other parameters of the mechanism.
+        """
+        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
+        return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width, **more)  # type: ignore[call-arg]
 
 
 class Fresh(randomizers.Fresh, Unlinked, LocalWrapper):

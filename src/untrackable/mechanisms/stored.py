@@ -17,7 +17,7 @@ The likelihood of two people's reports together is bilinear in their coefficient
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from scipy.special import logsumexp
 from untrackable import checks
 from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator, Reports
-from untrackable.mechanisms.budget import Accounting, best_base, checked_base
+from untrackable.mechanisms.budget import checked_base
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
@@ -194,24 +194,6 @@ class InnerProduct(ReportSettings, Stored):
 
     def __init__(self, *, bits: int, slots: int, eps_report: float, width: int | None = None) -> None:
         Stored.__init__(self, checked_base(bits, eps_report, width), slots)
-
-    @classmethod
-    def for_budget(
-        cls,
-        *,
-        bits: int,
-        slots: int,
-        eps: float,
-        delta: float,
-        accounting: Accounting = "exact",
-        width: int | None = None,
-    ) -> Self:
-        """The mechanism with the largest eps_report that keeps its whole state (eps, delta)-private.
-
-        Without a `width`, it is the one with the smallest error.
-        """
-        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
-        return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
 
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:

@@ -140,7 +140,7 @@ def sum_files(
     totals: list[SumsFile] = []
     turns: Turns | None = None
     for path in paths:
-        file = open_file(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        file = open_file(path, mechanism, encoding, assume_round)
         try:
             turns = agreed("turns", file.turns, turns)
         except ReportFileError as error:
@@ -182,14 +182,13 @@ def sum_files(
 
 def open_file(
     path: Source,
-    *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
     assume_round: int | None = None,
 ) -> "ReportFile | SumsFile":
     """A file of reports, or of the sums of a closed round."""
     if isinstance(path, (str, PathLike)) and has_sums(Path(path)):
-        return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        return read_sums(Path(path), mechanism, encoding, assume_round)
     return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
 
 
@@ -472,11 +471,7 @@ def has_sums(path: Path) -> bool:
 
 
 def read_sums(
-    path: Path,
-    *,
-    mechanism: Mechanism | None = None,
-    encoding: Encoding | None = None,
-    assume_round: int | None = None,
+    path: Path, mechanism: Mechanism | None, encoding: Encoding | None, assume_round: int | None
 ) -> SumsFile:
     """A file of sums. What is given must not contradict it; give the mechanism if the file does not name it."""
     row, metadata = _read(path, [name for name in _ROW if name != SUMS])
