@@ -7,8 +7,8 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from tests.enumeration import FiniteMechanism, Law, Stream
 from untrackable.mechanisms.rappor import Rappor
-from untrackable.theory.enumeration import FiniteMechanism, Law, Stream
 
 
 def flip(eps: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import FiniteMechanism, Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, integers, seal
@@ -23,7 +24,6 @@ from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.sketches import CountMeanSketch, EntryCounts, HadamardSketch
 from untrackable.randomizers.randomness import mixed
 from untrackable.theory import Experiment, Factor
-from untrackable.theory.enumeration import FiniteMechanism, Law
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 AnySketch = CountMeanSketch | HadamardSketch

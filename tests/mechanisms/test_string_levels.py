@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, groups, integers, local, seal
@@ -20,7 +21,6 @@ from untrackable.mechanisms import Levelled
 from untrackable.mechanisms.string_levels import LevelAggregator
 from untrackable.mechanisms.views import LevelLayout
 from untrackable.randomizers import randomness
-from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 
 BASE = NoisyInnerProduct(bits=2, eps=1.2, width=1)

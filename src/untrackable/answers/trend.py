@@ -93,8 +93,9 @@ def _share_trends(
     for i, value in enumerate(values):
         if independent:
             known = [each.bounds for each in read if each.bounds is not None]
-            each_round = ((one.squares[i], one.variances[i], one.pulls[i]) for one in known)
-            bounds = Errors(*map(np.array, zip(*each_round, strict=True)))
+            parts = zip(*((one.squares[i], one.variances[i], one.pulls[i]) for one in known), strict=True)
+            squares, variances, pulls = map(np.array, parts)
+            bounds = Errors(squares, variances, pulls)
             line = RoundNumbers(rounds=numbers, estimates=frequencies[:, i], errors=bounds, independent=True)
             changes = line.changes(beta, together=read[0].together)
         else:

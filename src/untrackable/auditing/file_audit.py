@@ -47,7 +47,7 @@ from untrackable.auditing.streams import FEW, Window, digest
 from untrackable.errors import AuditError
 from untrackable.mechanisms.kept_bits import bits_of
 from untrackable.notebook_view import NotebookTable
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.files import CellBatch, CellTable, Source
 
 _SHOWN = 5
@@ -172,7 +172,7 @@ def audit_file(
     mechanism: _LinkingMechanism | None = None,
     value: Any = None,
     claimed_advantage: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> FileAudit:
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
@@ -211,8 +211,7 @@ def audit_file(
             f"at least {FEWEST_PEOPLE} pseudonyms must have reports in both windows, but only {len(both)} do"
             + reading.complaint()
         )
-    if progress is not None:
-        progress("looking for a way to follow people", None)
+    progress("looking for a way to follow people", None)
     tracking = _tracked(both, level, seed, mechanism, value)
     attendance, missing = _attended(both, columns, len(reading.rounds), level, seed)
     return FileAudit(
@@ -248,7 +247,7 @@ class _Reading:
         columns: RecordedColumns,
         format: FormatName,
         mechanism: _LinkingMechanism | None,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._table, self._columns, self._asked = table, columns, format
         self._bits = None if mechanism is None else mechanism.report_bits
@@ -345,8 +344,7 @@ class _Reading:
 
     def _batches(self, what: str, columns: list[str]) -> Iterator[CellBatch]:
         for batch in self._table.cells(columns):
-            if self._progress is not None:
-                self._progress(what, batch.done)
+            self._progress(what, batch.done)
             yield batch
 
 

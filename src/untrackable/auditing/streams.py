@@ -17,7 +17,7 @@ from scipy.stats import chi2
 
 from untrackable.arrays import FloatArray
 from untrackable.errors import AuditError
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 
 
 def digest(data: bytes, key: bytes = b"") -> int:
@@ -87,7 +87,7 @@ Factory = Callable[[Any], ClientUnderAudit]
 
 
 def collect(
-    factory: Factory, values: Sequence[Any], clients: int, reports: int, progress: Progress | None = None
+    factory: Factory, values: Sequence[Any], clients: int, reports: int, progress: Progress = no_progress
 ) -> list[Streams]:
     """Make `clients` clients of every value and ask each for `reports` reports.
 
@@ -112,8 +112,7 @@ def collect(
                             "all reports must have the same shape: parts of the same types and lengths"
                         )
                     heard[which].append(parts)
-        if progress is not None:
-            progress("asking clients", (number + 2) / (clients + 1))
+        progress("asking clients", (number + 2) / (clients + 1))
     return _encode(heard, clients, reports)
 
 

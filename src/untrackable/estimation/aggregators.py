@@ -383,7 +383,7 @@ def wide_rows(reports: NDArray[Any], size: int) -> NDArray[np.uint8]:
     return reports.reshape(-1, size)
 
 
-def row_words(rows: NDArray[np.uint8]) -> Words:
+def row_words(rows: NDArray[Any]) -> Words:
     """Bytes along the last axis as words, the lowest first, filled up with 0."""
     filled = np.zeros((*rows.shape[:-1], -(-rows.shape[-1] // 8) * 8), dtype=np.uint8)
     filled[..., : rows.shape[-1]] = rows

@@ -393,8 +393,8 @@ class RoundNumbers:
         """
         windows = means_of_windows(self.estimates, self.errors, 1 / self.errors.squares)
         parts = ((means, errors.squares, errors.variances, errors.pulls) for means, errors in windows)
-        means, *bounds = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return means, Errors(*bounds)
+        means, squares, variances, pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return means, Errors(squares, variances, pulls)
 
     def _window_differences(self, beta: float, together: int) -> _Comparisons:
         before, after = adjacent_windows(len(self.rounds))

@@ -275,5 +275,5 @@ def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Deal
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     delta = checks.open_probability("delta", delta)
     # A solved eps is kept for all bases that differ in eps alone.
-    plain = with_eps(local_base(base), 1.0)
+    plain: Any = with_eps(local_base(base), 1.0)
     return Dealt(with_eps(base, largest_eps(plain, slots, eps, delta)), slots)

@@ -38,7 +38,7 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.intervals import ByShare, Spread, Spreads
 from untrackable.kernels.counting import walsh_hadamard_of_reals
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.randomizers.views import View
+from untrackable.randomizers.views import View as View
 from untrackable.theory.accuracy import Accuracy
 
 Places = slice | NDArray[np.int64]

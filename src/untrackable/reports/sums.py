@@ -24,7 +24,7 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import share_heard
 from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism, round_number
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.files import (
     FOOTER_KEY,
     HEADER_KEY,
@@ -125,7 +125,7 @@ def sum_files(
     rounds: Sequence[int] | None = None,
     ask: Ask | None = None,
     together: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> FileSums:
     """The sums of all reports in these files, of all rounds or of the given ones, by round or `together`.
 
@@ -157,13 +157,12 @@ def sum_files(
         mechanism = made
     result = FileSums(made, encoding, None if ask is None else ask(made, encoding, turns), together, turns)
     chosen = None if rounds is None else frozenset(rounds)
-    if progress is not None:
-        progress("reading", 0.0)
+    progress("reading", 0.0)
     own, shares = own_rounds(made), list(_shares(files))
     first = 0.0 if own else _FIRST_LOOK
 
     def showing(start: float, length: float) -> Callable[[float], None]:
-        return lambda done: progress("reading", start + length * done) if progress is not None else None
+        return lambda done: progress("reading", start + length * done)
 
     looking = [showing(first * start, first * length) for start, length in shares]
     feeds = feeds_of(made, frozenset() if own else _rounds_seen(files, made, looking), chosen)
@@ -309,7 +308,7 @@ def estimate_files(
     beta: float = 0.05,
     turns: Turns | None = None,
     engine: Engine = "local",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     add_up: SumFiles = sum_files,
 ) -> FileAnswer:
     """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
@@ -342,8 +341,7 @@ def estimate_files(
             raise ReportFileError(
                 f"{', '.join(str(file.path) for file in added.files)}: there are no reports{selected}"
             )
-        if progress is not None:
-            progress("estimating", None)
+        progress("estimating", None)
         given = answer(added.question, counted, beta=beta)
     return FileAnswer(
         question=given.question,
@@ -365,7 +363,7 @@ def discover_files(
     leads: int = 10,
     beam: int = BEAM,
     engine: Engine = "local",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     add_up: SumFiles = sum_files,
 ) -> Discovered:
     """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
@@ -393,8 +391,7 @@ def discover_files(
     strings = added.encoding
 
     def searching(passes: int, level: int, done: float) -> None:
-        if progress is not None:
-            progress("searching", search_share(strings, beam, passes, level, done))
+        progress("searching", search_share(strings, beam, passes, level, done))
 
     (sums,) = added.sums.values()
     with running_on(engine):
