@@ -419,7 +419,7 @@ def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
 def _fewer_answers(goals: Goals, error: float) -> Iterator[Change]:
     if goals.asked is not None or goals.discovered is not None or goals.size == 2:
         return
-    excess = _excess(goals.with_values(3), "values", error)
+    excess = _excess(goals.replace(encoding=None, bits=None, strings=None, values=3), "values", error)
     fewer = largest_integer(excess, 3, low=3, high=goals.size - 1)
     yield Change("values", fewer, f"at most {fewer:,} answers")
 

@@ -98,18 +98,15 @@ class FileSums:
         self.rounds.add(number)
         if not self.sums or (number not in self.sums and not self.together):
             self.sums[number] = ready
-            self._check_size()
+            count, entries = len(self.sums), sum(sums.entries for sums in self.sums.values())
+            if count > 1 and entries > MOST_SUMS:
+                raise ReportFileError(
+                    f"the sums of {count} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
+                )
             return
         if ready.scope != self.of_round(number).scope:
             raise ValueError("rounds of this mechanism do not pool: choose one of them")
         self.of_round(number).merge(ready)
-
-    def _check_size(self) -> None:
-        entries, count = sum(sums.entries for sums in self.sums.values()), len(self.sums)
-        if count > 1 and entries > MOST_SUMS:
-            raise ReportFileError(
-                f"the sums of {count} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
-            )
 
 
 SumFiles = Callable[..., FileSums]
