@@ -207,7 +207,8 @@ def audit(
     questions = _Questions(mechanism, delta)
     progress("guarantees", 0.0)
     worst, half = questions.worst(reports), questions.halved(reports)
-    privacy = [questions.privacy(count, values) for count in (None, rounds) for values in ("fixed", "any")]
+    everlasting, everlasting_any = (questions.privacy(None, values) for values in ("fixed", "any"))
+    lasting, lasting_any = (questions.privacy(rounds, values) for values in ("fixed", "any"))
     one = questions.maybe(
         "one report", lambda: pure_bracket(_method_of(mechanism, "privacy")(reports=1, values="fixed"))
     )
@@ -260,7 +261,10 @@ def audit(
         crowd,
         rounds,
         attended,
-        *privacy,
+        everlasting,
+        everlasting_any,
+        lasting,
+        lasting_any,
         one,
         questions.in_crowd(people, rounds),
         Apart.of(worst, delta),
