@@ -29,16 +29,7 @@ from untrackable.estimation.intervals import (
 )
 from untrackable.extras import extra
 from untrackable.notebook_view import NotebookTable
-from untrackable.theory.accuracy import (
-    Dependence,
-    binomial_tail,
-    count_interval,
-    discovery_level,
-    mean_radius,
-    mean_tail,
-    nearest_frequencies,
-    radius_tail,
-)
+from untrackable.theory import accuracy
 from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
@@ -259,14 +250,16 @@ class Estimate(NotebookTable):
             counts, elsewhere = self._counts(some)
             span = self.span[some] if isinstance(elsewhere, np.ndarray) else self.span[0]
             sampled = self.mixed or self.sampled
-            return Interval(*count_interval(counts, self.n, beta, elsewhere=elsewhere, span=span, sampled=sampled))
+            return Interval(
+                *accuracy.count_interval(counts, self.n, beta, elsewhere=elsewhere, span=span, sampled=sampled)
+            )
         radius: FloatArray | float
         if self.radii is not None:
             radius = self.radii(self.beta, statistics)[some]
         elif self.reach is not None:
             radius = self.reach(beta)
         else:
-            radius = self._deviation(some) * mean_radius(1, beta)
+            radius = self._deviation(some) * accuracy.mean_radius(1, beta)
         ends = Interval(frequencies - radius, frequencies + radius)
         if self.radii is None and self.reach is None and (each := self.spread.of_each()) is not None:
             lower, upper = each.at(np.arange(self.frequencies.size)[some]).ends(frequencies, self.n, beta)
@@ -419,7 +412,7 @@ class Estimate(NotebookTable):
 
         They are nearer to the truth on the whole, but biased: small frequencies come out too large on average.
         """
-        return nearest_frequencies(self.frequencies, complete=self.complete)
+        return accuracy.nearest_frequencies(self.frequencies, complete=self.complete)
 
     @property
     def tail(self) -> str:
@@ -443,12 +436,12 @@ class Estimate(NotebookTable):
     def _p_values(self, some: Some) -> FloatArray:
         if self.chance is not None:
             counts, chance = self._counts(some)
-            return binomial_tail(counts.astype(np.int64), self.n, chance)
+            return accuracy.binomial_tail(counts.astype(np.int64), self.n, chance)
         if self.reach is not None:
-            return radius_tail(self.frequencies[some], self.reach)
-        return mean_tail(self.frequencies[some], 1, self._deviation(some))
+            return accuracy.radius_tail(self.frequencies[some], self.reach)
+        return accuracy.mean_tail(self.frequencies[some], 1, self._deviation(some))
 
-    def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
+    def top(self, k: int, *, fdr: float = 0.05, dependence: accuracy.Dependence = "positive") -> list[Ranked]:
         """The k largest estimates, which of them stand out, and which pass a false discovery rate of `fdr`.
 
         A value comes before all that are certainly less frequent: their intervals lie below its own. As far as that
@@ -461,7 +454,7 @@ class Estimate(NotebookTable):
         """
         k = checks.integer("k", k, low=1)
         largest = self._largest(min(k, self.frequencies.size))
-        level = discovery_level(
+        level = accuracy.discovery_level(
             (self._p_values(some) for some in self._parts()),
             checks.open_probability("fdr", fdr),
             dependence=dependence,

@@ -16,12 +16,7 @@ from untrackable import checks
 from untrackable.arrays import FloatArray
 from untrackable.errors import DeckEmpty, StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
-from untrackable.mechanisms.budget import (
-    best_crowd_base,
-    checked_base,
-    largest_eps,
-    with_eps,
-)
+from untrackable.mechanisms import budget
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import After, ObservedRounds, Values, round_number
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
@@ -237,7 +232,7 @@ class Deck(ReportSettings, Dealt):
         when_empty: Literal["stop", "replay"] = "stop",
         width: int | None = None,
     ) -> None:
-        Dealt.__init__(self, checked_base(bits, eps_report, width), slots, when_empty)
+        Dealt.__init__(self, budget.checked_base(bits, eps_report, width), slots, when_empty)
 
     @classmethod
     def for_crowd(
@@ -256,7 +251,7 @@ class Deck(ReportSettings, Dealt):
         who knows which reports are a person's learns far more. The error is that of a value that this `share` of
         people holds.
         """
-        base = best_crowd_base(
+        base = budget.best_crowd_base(
             bits=bits,
             slots=checks.integer("slots", slots, low=1),
             people=crowd_size(people),
@@ -275,5 +270,5 @@ def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Deal
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     delta = checks.open_probability("delta", delta)
     # A solved eps is kept for all bases that differ in eps alone.
-    plain: Any = with_eps(local_base(base), 1.0)
-    return Dealt(with_eps(base, largest_eps(plain, slots, eps, delta)), slots)
+    plain: Any = budget.with_eps(local_base(base), 1.0)
+    return Dealt(budget.with_eps(base, budget.largest_eps(plain, slots, eps, delta)), slots)

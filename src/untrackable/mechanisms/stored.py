@@ -33,15 +33,9 @@ from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSett
 from untrackable.mechanisms.local_interface import Local, first_equal, per_round, repeat_certainty
 from untrackable.randomizers.interface import pack_integers, unpack_reports
 from untrackable.randomizers.randomness import Entropy, below
+from untrackable.theory import symbols
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.symbols import (
-    crossing_upper,
-    repeat_probability,
-    stored_detection,
-    stored_privacy,
-    stored_tracking,
-)
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -110,9 +104,9 @@ class Stored(LocalWrapper):
         if values == "fixed":
             if reports is None or self.slots == 1:
                 return Experiment([(base, self.slots)], certainty=self.base.certainty)
-            return stored_privacy(base, self.slots, reports)
+            return symbols.stored_privacy(base, self.slots, reports)
         draws = self.slots + 1 if reports is None else reports
-        repeat = repeat_probability(self.slots, draws)
+        repeat = symbols.repeat_probability(self.slots, draws)
         gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
         return Experiment([gives_away, (base, draws)], certainty="upper")
 
@@ -127,11 +121,11 @@ class Stored(LocalWrapper):
             if not both_sides:
                 return [Experiment()]
             return [Experiment([self.base.repeat_factor()], certainty=repeat_certainty(self.base))]
-        return [stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
+        return [symbols.stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """The probability of a slot on both sides. An observer of any number of reports sees all slots."""
-        return 1.0 if reports is None else crossing_upper(self.slots, reports)
+        return 1.0 if reports is None else symbols.crossing_upper(self.slots, reports)
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """A slot on both sides, or else the distinct slots after the change (upper).
@@ -140,7 +134,7 @@ class Stored(LocalWrapper):
         """
         base = self.base.privacy_factor()
         splits = observed.detection_by_sides() if self.slots == 1 else observed.detection_splits(2)
-        return [stored_detection(base, self.slots, observed.reports, j) for j in splits]
+        return [symbols.stored_detection(base, self.slots, observed.reports, j) for j in splits]
 
     def new_state(self, value: int, source: Entropy) -> list[int]:
         checks.private_integer("value", value, below=self.base.values)
