@@ -27,7 +27,6 @@ from untrackable.mechanisms.rappor import Rappor
 from untrackable.mechanisms.stored import InnerProduct
 from untrackable.progress import Progress, no_progress
 from untrackable.theory import accuracy, theorems
-from untrackable.theory.enumeration import FiniteMechanism, projection_gap
 from untrackable.theory.experiment import (
     Experiment,
     QuantileInterval,
@@ -165,10 +164,9 @@ def _radius(section: str, statement: str, printed: float, sharp: float) -> Paper
 
 
 def _definition_row() -> PaperStatement:
-    """The printed definition for fresh randomised response and T = {00, 11}."""
+    """The printed definition for fresh randomised response and T = {00, 11}, whose projections are everything."""
     truth = math.e / (1 + math.e)
-    fresh = FiniteMechanism([1], lambda value: {value: 1.0}, lambda state, round: {1: truth, 0: 1 - truth})
-    gap = projection_gap(fresh.streams(1, [1, 2]), 1, {(0, 0), (1, 1)}, 0.0)
+    gap = 1 - (truth**2 + (1 - truth) ** 2)
     return _statement(
         "Definition of untrackable",
         "δ that fresh randomised response (ε = 1) needs at γ = 0, T = {00, 11}",
