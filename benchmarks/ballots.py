@@ -130,9 +130,9 @@ def taken(way: str, folder: Path, mint: Mint) -> Iterator[Row]:
         ]
     finally:
         server.end()
-    size = f"{CONNECTIONS} connections"
-    yield RATES[way].row(statistics.median(ours.rate / plain.rate for ours, plain in pairs), size)
-    yield COSTS[way].row(statistics.median(ours.cost / plain.cost for ours, plain in pairs), size)
+    many = f"{CONNECTIONS} connections"
+    yield RATES[way].row(statistics.median(ours.rate / plain.rate for ours, plain in pairs), many)
+    yield COSTS[way].row(statistics.median(ours.cost / plain.cost for ours, plain in pairs), many)
 
 
 def closed(folder: Path, mint: Mint, reports: int) -> Row:

@@ -7,9 +7,10 @@ import pytest
 
 from tests.ballots.samples import CAMPAIGN
 from tests.browser.built import ask, script
+from tests.recorded_entropy import Recorded
 from untrackable.ballots.signing import SigningKey
 from untrackable.protocol.ballots import KEY, NUMBER, SALT, BallotKey, BallotRequest, is_valid
-from untrackable.randomizers.randomness import Recorded, system
+from untrackable.randomizers.randomness import system
 
 ISSUERS = [SigningKey.new() for _ in range(3)]
 
@@ -58,7 +59,8 @@ def test_answers_that_are_no_signatures_are_refused(program: Path) -> None:
 
 def test_keys_with_a_small_factor_are_refused_as_in_python(program: Path) -> None:
     modulus = next(number for number in range((1 << 2047) + 1, 1 << 2048, 2) if math.gcd(number, 1155) == 1155)
-    key, tasks, expected = BallotKey(modulus), [], []
+    key, tasks = BallotKey(modulus), []
+    expected: list[str | dict[str, str]] = []
     for _ in range(12):
         entropy = system(NUMBER + SALT) + b"".join(system(KEY) for _ in range(60))
         tasks.append(task(key, entropy))

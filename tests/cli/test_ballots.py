@@ -94,11 +94,12 @@ def test_a_campaign_with_ballots_from_codes_to_answers(file: Path, tmp_path: Pat
     codes = output("ballots", "codes", file, 3).split()
     with serving(file) as issuer:
         (tmp_path / "ballots.json").write_text(output("ballots", "public", file, issuer), encoding="utf-8")
-        made = [tmp_path / "campaign.json", "--question", "Which?", "--category", "a", "--category", "b"]
-        output("campaign", "new", *made, "--rounds", 9, "--ballots", tmp_path / "ballots.json")
-        asked = Campaign.from_bytes(made[0].read_bytes())
+        made = tmp_path / "campaign.json"
+        about = ["--question", "Which?", "--category", "a", "--category", "b", "--rounds", 9]
+        output("campaign", "new", made, *about, "--ballots", tmp_path / "ballots.json")
+        asked = Campaign.from_bytes(made.read_bytes())
         assert asked.ballots == CampaignBallots(issuer, Register(file).key, Register(file).expires)
-        join = ["answer", made[0], "--pin", asked.id, "--eps", 2]
+        join = ["answer", made, "--pin", asked.id, "--eps", 2]
         for number, code in enumerate(codes[:2]):
             output(*join, "--ballot", code, "--folder", tmp_path / str(number), given="a\n")
         assert Register(file).state().issued == 2

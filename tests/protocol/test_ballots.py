@@ -11,11 +11,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA384
 
+from tests.recorded_entropy import Recorded
 from untrackable.ballots.signing import SigningKey
 from untrackable.errors import BallotError
 from untrackable.protocol import ballots
 from untrackable.protocol.ballots import BALLOT, EXPONENT, KEY, NUMBER, SALT, BallotKey, BallotRequest, is_valid
-from untrackable.randomizers.randomness import Recorded, system
+from untrackable.randomizers.randomness import system
 
 CAMPAIGN, OTHER = "5d" * 32, "6e" * 32
 ISSUER = SigningKey.new()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from untrackable.cli.collect import announce, listening_socket
-from untrackable.cli.options import ABOVE_ZERO, FILE, JSON, POSITIVE
-from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors, print_json, tell
+from untrackable.cli.options import ABOVE_ZERO, FILE, POSITIVE, ResultOutput, result_options
+from untrackable.cli.terminal import CommandGroup, PlainCommand, one_line_errors, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +44,8 @@ def ballots() -> None:
     help="Who gets a ballot: people with invitation codes, accounts of your own system, or anybody.",
 )
 @click.option("--days", type=ABOVE_ZERO, required=True, help="Days from now in which ballots are issued.")
-@JSON
-def new_register(file: Path, entitled: str, days: float, as_json: bool) -> None:
+@result_options()
+def new_register(file: Path, entitled: str, days: float, output: ResultOutput) -> None:
     """Make a register of ballots with a key of its own, for one campaign.
 
     With --for accounts, it prints a secret, this once. Your own system signs a token with it for a person who is
@@ -61,22 +61,21 @@ def new_register(file: Path, entitled: str, days: float, as_json: bool) -> None:
     with _closing(made) as register:
         secret = text_of(register.account_secret()) if register.entitled is Entitled.ACCOUNTS else None
         state = register.state()
-    if as_json:
-        print_json(state.to_json() if secret is None else {**state.to_json(), "secret": secret})
-        return
-    echo(f"{file} has a new key, and issues ballots until {_date(state.expires)}.")
+    made_words = f"{file} has a new key, and issues ballots until {_date(state.expires)}."
     if secret is not None:
-        echo("The secret for your own system is below. It is shown this once.")
-        click.echo(secret)
-    elif state.entitled is Entitled.CODES:
-        echo(f"For invitation codes: untrackable ballots codes {file} 100 > codes.txt", err=True)
+        shown = "The secret for your own system is below. It is shown this once."
+        output.tell({**state.to_json(), "secret": secret}, made_words, shown, secret)
+        return
+    codes = state.entitled is Entitled.CODES
+    note = [f"For invitation codes: untrackable ballots codes {file} 100 > codes.txt"] * codes
+    output.tell(state.to_json(), made_words, notes=note)
 
 
 @ballots.command()
 @_REGISTER
 @click.argument("count", type=click.IntRange(1, 10_000_000))
-@JSON
-def codes(file: Path, count: int, as_json: bool) -> None:
+@result_options()
+def codes(file: Path, count: int, output: ResultOutput) -> None:
     """Make invitation codes and print them, one in a line.
 
     Each code gets one ballot. The codes are shown only this once: the register keeps hashes of them.
@@ -85,7 +84,7 @@ def codes(file: Path, count: int, as_json: bool) -> None:
     """
     with _opened(file) as register:
         made = register.new_codes(count)
-    if as_json:
+    if output.as_json:
         print_json({"codes": made})
     else:
         sys.stdout.write("".join(f"{code}\n" for code in made))
@@ -93,8 +92,8 @@ def codes(file: Path, count: int, as_json: bool) -> None:
 
 @ballots.command()
 @_REGISTER
-@JSON
-def show(file: Path, as_json: bool) -> None:
+@result_options()
+def show(file: Path, output: ResultOutput) -> None:
     """Show who is entitled, until when, and how many ballots were issued.
 
     The JSON has the public key.
@@ -103,11 +102,7 @@ def show(file: Path, as_json: bool) -> None:
     """
     with _opened(file) as register:
         state = register.state()
-    if as_json:
-        print_json(state.to_json())
-        return
-    for line in _words(state):
-        echo(line)
+    output.tell(state.to_json(), *_words(state))
 
 
 @ballots.command()
@@ -143,8 +138,8 @@ def _words(state: RegisterState) -> list[str]:
 @ballots.command("close")
 @_REGISTER
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@JSON
-def close_register(file: Path, yes: bool, as_json: bool) -> None:
+@result_options()
+def close_register(file: Path, yes: bool, output: ResultOutput) -> None:
     """Issue no more ballots, and destroy the private key and all that is known of people.
 
     Ballots that were issued stay valid. This cannot be undone.
@@ -156,7 +151,7 @@ def close_register(file: Path, yes: bool, as_json: bool) -> None:
             click.confirm(f"Close {file} for good?", abort=True, err=True)
         register.close()
         state = register.state()
-    tell(as_json, state.to_json(), f"{file} is closed: the key and all enrolments are destroyed.")
+    output.tell(state.to_json(), f"{file} is closed: the key and all enrolments are destroyed.")
 
 
 @ballots.command(cls=PlainCommand)
