@@ -93,7 +93,9 @@ def test_a_campaign_with_ballots_from_codes_to_answers(file: Path, tmp_path: Pat
     """As operator and people type it. A code works on one device."""
     codes = output("ballots", "codes", file, 3).split()
     with serving(file) as issuer:
-        (tmp_path / "ballots.json").write_text(output("ballots", "public", file, issuer), encoding="utf-8")
+        (tmp_path / "ballots.json").write_text(
+            output("ballots", "public", file, issuer, "--json"), encoding="utf-8"
+        )
         made = tmp_path / "campaign.json"
         about = ["--question", "Which?", "--category", "a", "--category", "b", "--rounds", 9]
         output("campaign", "new", made, *about, "--ballots", tmp_path / "ballots.json")
@@ -115,7 +117,8 @@ def test_a_file_that_says_nothing_of_ballots_is_named(tmp_path: Path) -> None:
     made = [tmp_path / "c.json", "--question", "Which?", "--category", "a", "--category", "b", "--rounds", 9]
     told = output("campaign", "new", *made, "--ballots", tmp_path / "b.json", code=1)
     assert (
-        "must have exactly the fields expires, issuer, key. Give what `untrackable ballots public` prints" in told
+        "must have exactly the fields expires, issuer, key. Give what `untrackable ballots public … --json` prints"
+        in told
     )
 
 

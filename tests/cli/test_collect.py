@@ -115,7 +115,10 @@ def test_other_commands_find_the_store_of_the_file(file: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("prot = 8000", "there is no setting 'prot'; the settings are connections, early, gateway-keys, grace,"),
+        (
+            "prot = 8000",
+            "there is no setting 'prot'; the settings are ballots, connections, early, gateway-keys, grace,",
+        ),
         ("minimum_reports = 5", "there is no setting 'minimum_reports'"),
         ("json = true", "there is no setting 'json'"),
         ("config = 'x'", "there is no setting 'config'"),

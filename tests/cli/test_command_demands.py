@@ -48,6 +48,12 @@ GIVES = {
     "gateway revoke": "json",
     "export": "json",
     "relay": "json",
+    "ballots new": "json",
+    "ballots codes": "json",
+    "ballots show": "json",
+    "ballots public": "json",
+    "ballots close": "json",
+    "ballots serve": "json",
     "estimate": "json export plot",
     "discover": "json export plot",
     "rappor-decode": "json export plot",
@@ -65,12 +71,15 @@ WITHOUT = {
     "It makes or changes something, and its answer is one line.": (
         "campaign new", "campaign directory", "answer", "send", "policy set", "manage add", "manage publish",
         "manage close", "manage end", "manage delete", "keys new", "keys revoke", "gateway new", "gateway revoke",
+        "ballots new", "ballots close",
     ),
     "It shows one document or one account, which is no table.": (
-        "campaign show", "campaign verify", "preview", "policy show", "gateway show",
+        "campaign show", "campaign verify", "preview", "policy show", "gateway show", "ballots show",
+        "ballots public",
     ),
     "It writes reports or sums, of which `estimate` makes a table and a picture.": ("export", "simulate"),
-    "It runs until somebody stops it.": ("serve", "relay"),
+    "It makes a list of secrets, which is shown once.": ("ballots codes",),
+    "It runs until somebody stops it.": ("serve", "relay", "ballots serve"),
     "Its table is a list of names, and there is nothing to draw.": ("manage list", "keys list"),
 }  # fmt: skip
 """Why commands have no --plot. Those of the last reason have --export, the others have not."""
@@ -133,7 +142,7 @@ def test_every_command_gives_what_it_should(name: str) -> None:
 def test_an_option_means_one_thing(name: str) -> None:
     result = options(COMMANDS[name])
     for option, meaning in MEANINGS.items():
-        address = option == "--json" and name in ("serve", "relay")
+        address = option == "--json" and name in ("serve", "relay", "ballots serve")
         assert option not in result or result[option].help == meaning or address, option
     assert "--round" not in result
     if "--rounds" in result:

@@ -108,18 +108,20 @@ def show(file: Path, output: ResultOutput) -> None:
 @ballots.command()
 @_REGISTER
 @click.argument("issuer", metavar="URL")
-def public(file: Path, issuer: str) -> None:
-    r"""Print what a campaign says of these ballots, as JSON.
+@result_options()
+def public(file: Path, issuer: str, output: ResultOutput) -> None:
+    r"""Show what a campaign says of these ballots.
 
-    URL is where clients reach the issuer. `campaign new --ballots` takes the file.
+    URL is where clients reach the issuer. The JSON is for `campaign new --ballots`.
 
-    Example: untrackable ballots public members.ballots https://ballots.example                  > ballots.json
+    Example: untrackable ballots public members.ballots https://ballots.example \
+                 --json > ballots.json
     """
     from untrackable.protocol.ballots import CampaignBallots
 
     with _opened(file) as register:
         told = CampaignBallots(issuer, register.key, register.expires)
-    print_json(told.to_json())
+    output.tell(told.to_json(), f"{issuer} issues ballots until {_date(told.expires)}.", f"Key {told.key.id}")
 
 
 def _words(state: RegisterState) -> list[str]:

@@ -532,7 +532,7 @@ def ballots_of(issued: Path | None) -> CampaignBallots | None:
         with readable(issued):
             return CampaignBallots.from_json(strict_json.parse(strict_json.small_file(issued)))
     except (CampaignError, TypeError, ValueError) as error:
-        raise ValueError(f"{issued}: {error}. Give what `untrackable ballots public` prints") from None
+        raise ValueError(f"{issued}: {error}. Give what `untrackable ballots public … --json` prints") from None
 
 
 _SHORTEST_DELAY, _HOUR = 600, 3600

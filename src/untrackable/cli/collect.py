@@ -185,7 +185,15 @@ def _connections(help: str) -> Callable[[Decorated], Decorated]:
 @_REQUEST_SECONDS
 @setting("--origin", "origins", multiple=True, default=("*",), help="Web origin that may use it; repeatable.")
 @setting("--gateway-keys", type=FILE, default=None, metavar="KEYS", help="Private keys that open sealed reports.")
-@setting("--ballots", "registers", multiple=True, type=FILE, metavar="REGISTER", help="Issue ballots; repeatable.")
+@setting(
+    "--ballots",
+    "registers",
+    multiple=True,
+    default=(),
+    type=FILE,
+    metavar="REGISTER",
+    help="Issue ballots; repeatable.",
+)
 @_ADDRESS_JSON
 def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chosen: Any) -> None:
     """Run a collector that takes reports over HTTP.
