@@ -11,7 +11,7 @@ from benchmarks import __main__ as command
 from benchmarks.shared import clocks, measurements, pages, sizing
 from benchmarks.shared.measurements import NAMES, Comparison, Measured, Row, Unavailable, declared, measure
 
-ELSEWHERE = {"collector", "gpu", "relay", "scale", "sealed", "spark"}
+ELSEWHERE = {"ballots", "collector", "gpu", "relay", "scale", "sealed", "spark"}
 """They need a GPU, a cluster, or a generator of load for whole seconds. What they declare is compared."""
 FASTER = Comparison(work="sums", peer="NumPy", unit="times as fast", at_least=5)
 SMALLER = Comparison(work="memory", unit="GiB", at_most=2)
