@@ -15,7 +15,7 @@ import pytest
 
 from tests.ballots.samples import CAMPAIGN, EXPIRES, START, register, request
 from untrackable.ballots.enrolment import Entitled, NotEntitled, account_token
-from untrackable.ballots.register import AlreadyIssued, NoMoreBallots, Register
+from untrackable.ballots.register import AlreadyIssued, NoMoreBallots, Register, open_registers
 from untrackable.errors import BallotError, StoreUnavailable
 from untrackable.protocol.ballots import KEY, is_valid
 
@@ -250,3 +250,13 @@ def test_the_state_says_numbers_only(tmp_path: Path) -> None:
         "unused_codes": 2,
     }
     assert json.loads(json.dumps(told)) == told
+
+
+def test_a_collector_issues_no_ballots_for_anybody(tmp_path: Path) -> None:
+    """It would have to count addresses."""
+    register(tmp_path).close_file()
+    register(tmp_path, Entitled.ANYBODY, "b.ballots").close_file()
+    (opened,) = open_registers([tmp_path / "a.ballots"])
+    assert opened.entitled is Entitled.CODES
+    with pytest.raises(BallotError, match="never looks at"):
+        open_registers([tmp_path / "a.ballots", tmp_path / "b.ballots"])

@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -256,6 +256,20 @@ class Register:
 def _signing_key(data: bytes) -> SigningKey:
     """A private key, checked once."""
     return SigningKey.from_bytes(data)
+
+
+def open_registers(paths: Sequence[Path]) -> list[Register]:
+    """The registers of an issuer that looks at nobody's address, so their ballots must not be for anybody."""
+    registers = [Register(path) for path in paths]
+    for path, register in zip(paths, registers, strict=True):
+        if register.entitled is Entitled.ANYBODY:
+            for each in registers:
+                each.close_file()
+            raise BallotError(
+                f"the ballots of {path} are for anybody, so the issuer has to count addresses, which a collector "
+                "never looks at: use `untrackable ballots serve`"
+            )
+    return registers
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -217,10 +217,11 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
             from untrackable.oblivious.gateway_keys import read_keys
 
             read_keys(settings.gateway_keys)
-        for register in settings.registers:
-            from untrackable.ballots.register import Register
+        if settings.registers:
+            from untrackable.ballots.register import open_registers
 
-            Register(register).close_file()
+            for register in open_registers(settings.registers):
+                register.close_file()
     from untrackable.collector import app
 
     bound = listening_socket(host, port)

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from untrackable import strict_json
 from untrackable.ballots.app import Issuer, IssuerSettings, NotIssued, refusal_of
-from untrackable.ballots.register import Register
+from untrackable.ballots.register import open_registers
 from untrackable.collector import browser, problems
 from untrackable.collector.api import ADDRESS as ESTIMATE_METRICS
 from untrackable.collector.api import NO_STORE, ManagementApi, PublicApi
@@ -95,7 +95,7 @@ def create_app(
     gateway = _gateway(service)
     upload = ReportUpload(service, None if gateway is None else gateway.store)
     public, management = PublicApi(service), ManagementApi(service)
-    issuer = Issuer([Register(path) for path in service.settings.registers], IssuerSettings())
+    issuer = Issuer(open_registers(service.settings.registers), IssuerSettings())
     work, audits = HeavyWork(), HeavyWork()
 
     @asynccontextmanager
