@@ -37,7 +37,7 @@ class Issuer:
         self.requests: list[bytes] = []
         self.down = self.loses_answers = False
 
-    def ask(self, address: str, body: bytes) -> tuple[int | None, bytes]:
+    def ask(self, address: str, body: bytes, *, timeout: float = 60.0) -> tuple[int | None, bytes]:
         """Answer as `ballots/app.py` does."""
         assert address == f"https://issuer.example/ballots/{self.register.key.id}"
         given = json.loads(body)

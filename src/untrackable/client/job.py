@@ -5,9 +5,11 @@ import os
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from untrackable.client import sending
 from untrackable.client.client import Client, Member
 from untrackable.client.ledger import Clock, read_ledger
 from untrackable.client.policy import Policy
@@ -38,7 +40,8 @@ def done(job: dict[str, Any], *, timeout: float, clock: Clock = time.time) -> Ou
         limits = job["policy"]
         policy = (read_ledger(folder).policy or Policy()) if limits is None else Policy.from_limits(limits)
         pinned, enrolment = replace(policy, pins=(asked.id,)), job["enrolment"]
-        member = client = Client(asked, None, pinned, folder=folder, clock=clock, enrolment=enrolment)
+        ask = partial(sending.ask, timeout=timeout)
+        member = client = Client(asked, None, pinned, folder=folder, clock=clock, enrolment=enrolment, ask=ask)
         try:
             with contextlib.suppress(ValueChangeRefused):  # The first value stays.
                 client.answer(given[0]) if given else client.used(newcomer=job["newcomer"])
