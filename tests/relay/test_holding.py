@@ -12,9 +12,10 @@ import pytest
 
 from tests.relay.gateways import SEALED, FakeGateway, answer, gateway, relayed, sealed
 from untrackable.relay import holding
-from untrackable.relay.gateway import NotRelayed, RelayProblem
+from untrackable.relay.gateway import RelayProblem
 from untrackable.relay.held_reports import HeldReports, HoldingFailed, Release
 from untrackable.relay.holding import DAY, HoldingSettings
+from untrackable.serving.problems import Refused
 
 NOW = 1_000_000 * 3600
 ROUND = HoldingSettings()
@@ -317,7 +318,7 @@ def test_reports_that_are_passed_on_while_they_are_deleted_count_once(
         def waiting(self: HeldReports, release: Release, names: Any) -> None:
             clock.now = AT + ROUND.keep * DAY + 2
             for _ in range(3000):
-                if desk._thread._work_queue.qsize():
+                if desk._jobs._work_queue.qsize():
                     break
                 sleep(0.01)
             delete(self, release, names)
@@ -374,10 +375,11 @@ def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tm
         release = Release("study", AT)
         async with desk.running():
             await desk.hold(release, sealed(1))
-            late = asyncio.create_task(desk.hold(release, sealed(2)))
-            await asyncio.sleep(0)  # It has arrived, and nothing stores it yet.
-            desk._begun[release] = 0
-            with pytest.raises(NotRelayed) as refused:
+            with desk._using:  # The next report arrives, and nothing stores it yet.
+                late = asyncio.create_task(desk.hold(release, sealed(2)))
+                await asyncio.sleep(0.01)
+                desk._begun[release] = 0
+            with pytest.raises(Refused) as refused:
                 await late
             clock.now = AT
             await until(lambda: len(passed) == 1)

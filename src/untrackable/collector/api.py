@@ -34,7 +34,7 @@ from untrackable.collector.estimates import (
     rounds_with_enough_reports,
 )
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import Store, StoredCampaign, StoredKey, StoredRound
 from untrackable.collector.uploads import read_body
@@ -44,6 +44,7 @@ from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.errors import CampaignError, GatewayKeysError
 from untrackable.protocol.campaign import LARGEST, Campaign, turns_to_json
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.serving.problems import Refused
 
 ROLES: Final = {
     "admin": "creates, publishes and closes campaigns, and reads all estimates",

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from untrackable import strict_json
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.encoding import Encoding
 from untrackable.oblivious.key_config import AES_128_GCM, KeyConfig
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 from untrackable.strict_json import plain
 
 _SHOWN = 2

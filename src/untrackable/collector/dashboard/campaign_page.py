@@ -44,7 +44,7 @@ from untrackable.collector.estimates import (
     trend_of_numbers,
     trend_of_values,
 )
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.display.campaign import (
@@ -90,6 +90,7 @@ from untrackable.display.view import (
 from untrackable.encodings.encoding import AskedTable
 from untrackable.estimation.rounds import ActivePeople
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 MOST_ROWS = 2000
 """The largest number of answers on a page and in a file: those with the largest estimates."""

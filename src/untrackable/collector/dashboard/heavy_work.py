@@ -18,9 +18,9 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any, BinaryIO
 
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.errors import UntrackableError
-from untrackable.serving.problems import error_location
+from untrackable.serving.problems import Refused, error_location
 from untrackable.serving.server import RepeatedLines
 
 Job = Callable[..., Any]

@@ -28,11 +28,12 @@ from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFaile
 from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn, part, sentence
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
 from untrackable.collector.dashboard.signed_in import TOKEN, Form, read_form, redirect, sign_in_first
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.errors import CampaignError, GatewayKeysError, StoreUnavailable
 from untrackable.planning.goals import Goals
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 _WAIT_SECONDS = 20.0
 """How long a request waits for a result. Then its page says that it is still being computed."""

@@ -30,11 +30,12 @@ from untrackable.collector.dashboard.sessions import (
     signed_in,
     token_is_right,
 )
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.collector.uploads import read_body, reserved_room
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 Form = dict[str, str]
 """What somebody typed and chose, by the name of the field."""
