@@ -561,10 +561,6 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
         raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
 
 
-_SHORTEST_DELAY, _HOUR = 600, 3600
-"""If nobody says when reports are released: at the first full hour so many seconds after the end of a round."""
-
-
 def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, first_end: int) -> Gateway | None:
     """The gateway with the relay that holds its reports, if one is named. The first round ends at `first_end`."""
     from untrackable.protocol.campaign import HoldingRelay
@@ -575,9 +571,9 @@ def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, fi
         return gateway
     if gateway is None:
         raise ValueError("--hold-at is for campaigns with a relay: give --relay too")
-    shortest = first_end + _SHORTEST_DELAY
-    delay = -(-shortest // _HOUR) * _HOUR - first_end if after is None else round_length(after, "--release-after")
-    return replace(gateway, relay=HoldingRelay(relay, delay))
+    if after is None:
+        return replace(gateway, relay=HoldingRelay.usual(relay, first_end))
+    return replace(gateway, relay=HoldingRelay(relay, round_length(after, "--release-after")))
 
 
 def looks_of(draft: CampaignDraft) -> int:

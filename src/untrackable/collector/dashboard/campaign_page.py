@@ -57,6 +57,7 @@ from untrackable.display.campaign import (
     guarantee_words,
     no_relay_words,
     observers,
+    relay_words,
     schedule_words,
     waiting_words,
 )
@@ -299,6 +300,7 @@ class CampaignPage:
             "published": stored.published,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
+            "relay": relay_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
             "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),

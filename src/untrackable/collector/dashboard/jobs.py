@@ -1,6 +1,7 @@
 """Plans, new campaigns and audits in words. The process for heavy work alone loads what they need."""
 
 import shlex
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
@@ -19,6 +20,8 @@ from untrackable.display.campaign import (
     accuracy_words,
     campaign_accuracy,
     guarantee_words,
+    relay_words,
+    release_words,
     schedule_words,
     spread_words,
 )
@@ -65,12 +68,13 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
     if isinstance(encoding, HashedStrings):  # Plans are made with a salt that says nothing.
         fresh = HashedStrings.fresh(bits=encoding.bits, longest=encoding.longest, too_long=encoding.too_long)
         draft = draft.with_encoding(fresh)
+    keys = None if gateway is None else Gateway.from_json(strict_json.parse(gateway))
     made, verified = make_campaign(
         draft,
         question=asked.question,
         first_round=asked.first_round,
         round_seconds=asked.round_seconds,
-        gateway=None if gateway is None else Gateway.from_json(strict_json.parse(gateway)),
+        gateway=None if keys is None else replace(keys, relay=asked.relay),
     )
     accuracy = campaign_accuracy(made, best.solved.people or 1)
     shares = asked.goals.want == "frequencies"
@@ -84,6 +88,7 @@ def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
         spread=spread_words(accuracy) if shares else "",
         usable=accuracy.usable or not shares,
         in_pages=_page_words(made),
+        relay=tuple(filter(None, (relay_words(made), release_words(made)))),
     )
 
 
@@ -91,7 +96,8 @@ def _page_words(made: Campaign) -> str:
     """What the campaign asks of a web page."""
     if not takes_part(made):
         return "Web pages cannot ask this: their client does not know this kind of campaign. Programs can."
-    relay = " It must name a relay that the visitor trusts." if made.gateway is not None else ""
+    trusted = "the relay" if made.relay is not None else "a relay that the visitor trusts"
+    relay = f" It must name {trusted}." if made.gateway is not None else ""
     return (
         "A page needs the lines that the campaign’s own page will show, and the visitor’s answer. It asks each "
         "visitor first, stores the answer in their browser, and sends one report. Questions for the same time must "
