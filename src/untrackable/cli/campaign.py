@@ -304,6 +304,30 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
         echo(f"  {name}")
 
 
+@campaign.command()
+@click.argument("files", nargs=-1, required=True, type=GIVEN_FILE)
+@click.option("--server", required=True, metavar="URL", help="The collector's address.")
+@click.option("--answer", "answers", multiple=True, metavar="JS", help="Each visitor's answer. [default: null]")
+def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...]) -> None:
+    """Print the lines that ask campaigns on a web page.
+
+    A page has such lines once, for all that it asks. Each --answer is an expression in JavaScript: the answer to
+    the campaign at the same place. The client refuses null, so no example is ever an answer.
+
+    Example: untrackable campaign embed campaign.json \
+                 --server https://collect.example --answer browserName()
+    """
+    from untrackable.collector.browser import snippet
+    from untrackable.web_address import WebAddress
+
+    with one_line_errors():
+        WebAddress.parse("--server", server)
+        if len(answers) > len(files):
+            raise ValueError("give at most one --answer for each campaign")
+    for line in snippet([read(file) for file in files], server.rstrip("/"), answers).splitlines():
+        echo(line)
+
+
 def read(file: Path) -> Campaign:
     """The campaign in a file. If it is malformed, one line says why."""
     from untrackable.protocol.campaign import Campaign

@@ -50,12 +50,12 @@ _EXAMPLES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def answer_lines(campaign: Campaign) -> str:
+def answer_lines(campaign: Campaign, answer: str = "null") -> str:
     """Two lines of JavaScript: a comment with the question and an example, and the answer.
 
-    The answer is null, which the client refuses, so nobody publishes the example. Days of use count themselves.
+    The client refuses null, so nobody publishes the example. Days of use count themselves.
     """
-    encoding, answer = campaign.answers, "null"
+    encoding = campaign.answers
     if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
         words, answer = "A use today is noted. The days stay on the device.", "used"
     else:
@@ -146,8 +146,11 @@ def _end(campaign: Campaign) -> float:
     return math.inf if campaign.ends is None else campaign.ends
 
 
-def snippet(campaigns: Sequence[Campaign], server: str) -> str:
-    """The lines that embed the client in a web page, for all these campaigns, with this collector's address."""
+def snippet(campaigns: Sequence[Campaign], server: str, given: Sequence[str] = ()) -> str:
+    """The lines that embed the client in a web page, for all these campaigns, with this collector's address.
+
+    `given` has answers in JavaScript, for the first campaigns.
+    """
     name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
     policy: dict[str, Any] = {"eps": plain(math.fsum(campaign.guarantee.eps for campaign in campaigns))}
     begins = sorted(campaign.first_round for campaign in campaigns)
@@ -162,7 +165,8 @@ def snippet(campaigns: Sequence[Campaign], server: str) -> str:
             " // relays: addresses of those that this person trusts",
         )
     file = f"{server}/client/{name}"
-    answers = "\n".join(map(answer_lines, campaigns))
+    each = zip(campaigns, [*given, *["null"] * (len(campaigns) - len(given))], strict=True)
+    answers = "\n".join(answer_lines(campaign, answer) for campaign, answer in each)
     imported = "takePart, used" if ": used," in answers else "takePart"
     return f"""\
 <untrackable-consent></untrackable-consent>

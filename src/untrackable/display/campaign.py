@@ -128,7 +128,12 @@ def relay_words(campaign: Campaign) -> str:
 
 def delay_words(relay: HoldingRelay) -> str:
     """When a relay that holds reports passes them on."""
-    return f"{_span(relay.delay)} after the end of the round" if relay.delay else "at the end of the round"
+    span = _span(relay.delay) if relay.delay else ""
+    return (
+        f"{'' if span[0].isdigit() else '1 '}{span} after the end of the round"
+        if span
+        else "at the end of the round"
+    )
 
 
 _RELEASE_EVERY, _RELEASE_AHEAD = 3600, 40
