@@ -361,6 +361,40 @@ def test_a_disk_that_fails_is_told_and_the_next_report_is_stored(
     left.close()
 
 
+def test_reports_soon_become_rows_which_show_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a time, or when there are many. A disk that fails meanwhile loses none."""
+    monkeypatch.setattr(holding, "_NEW_SECONDS", 0.05)
+
+    async def talk() -> None:
+        async def pass_on(release: Release, body: bytes) -> bool:
+            return True
+
+        clock, held = Clock(), HeldReports(tmp_path / "held.db")
+        desk, release = holding.Holding(ROUND, held, ["study"], pass_on, clock, clock), Release("study", AT)
+        async with desk.running():
+            await desk.hold(release, sealed(1))
+            await until(lambda: held.new == 0)
+            held._database.execute("PRAGMA query_only = ON")
+            await desk.hold(release, sealed(2))
+            await until(lambda: held._failed is not None)
+            await desk.hold(release, sealed(3))
+            held._database.execute("PRAGMA query_only = OFF")
+            await until(lambda: held.new == 0 and held._failed is None)
+            monkeypatch.setattr(holding, "_NEW_SECONDS", 1000.0)
+            await asyncio.sleep(0.1)
+            monkeypatch.setattr(holding, "_NEW", 2)
+            await desk.hold(release, sealed(4))
+            await asyncio.sleep(0.1)
+            assert held.new == 1
+            await desk.hold(release, sealed(5))
+            await until(lambda: held.new == 0)
+
+    asyncio.run(talk())
+    left = HeldReports(tmp_path / "held.db")
+    assert left.counts() == {Release("study", AT): 5}
+    left.close()
+
+
 def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tmp_path: Path) -> None:
     """The release comes between the arrival of a report and the transaction that would store it."""
 
@@ -375,7 +409,7 @@ def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tm
         release = Release("study", AT)
         async with desk.running():
             await desk.hold(release, sealed(1))
-            with desk._using:  # The next report arrives, and nothing stores it yet.
+            with desk._held.adding:  # The next report arrives, and nothing stores it yet.
                 late = asyncio.create_task(desk.hold(release, sealed(2)))
                 await asyncio.sleep(0.01)
                 desk._begun[release] = 0

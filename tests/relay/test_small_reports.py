@@ -146,7 +146,7 @@ def test_what_waits_and_what_is_held_is_bounded(
             assert relay.holding is not None
             found: list[Any] = []
             small = SmallPost(f"/gateways/study/releases/{AT}", b"message/ohttp-req", sealed(9), b"")
-            with relay.holding._using:  # Nothing is stored meanwhile.
+            with relay.holding._held.adding:  # Nothing is stored meanwhile.
                 assert relay.hold_small(small, None, found.append)
                 answer = await sender.send(post(1, small.path))
             async with asyncio.timeout(10):

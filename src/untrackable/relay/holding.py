@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
-import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +42,8 @@ _EXPIRY_SECONDS = 3600.0
 """How often the relay looks for reports that are deleted because no gateway has taken them.
 
 A relay that was away for days tries for as long to deliver them first."""
+_NEW, _NEW_SECONDS = 1 << 15, 5.0
+"""The number of new reports that become rows at once, and the longest time until they do."""
 _MOST_TIMES = 100_000
 """The largest number of times for which a relay holds reports at once."""
 
@@ -110,8 +112,8 @@ class Holding(GroupCommit[_Arrived]):
         self._settings, self._held, self._pass_on, self._clock = settings, held, pass_on, clock
         self._trusted, self._gateways = trusted, gateways
         self._jobs = ThreadPoolExecutor(1, "held-reports")
-        self._using = threading.Lock()
-        """Held by the thread that uses the file."""
+        self._many = asyncio.Event()
+        """Set when new reports should become rows."""
         self._counts: Counter[Release] = Counter(self._held.counts())
         self._total = self._counts.total()
         self._begun = self._held.begun()
@@ -124,7 +126,7 @@ class Holding(GroupCommit[_Arrived]):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Store and release within the block."""
-        work = [self._expire(), *(self._release_all(gateway) for gateway in self._gateways)]
+        work = [self._spread(), self._expire(), *(self._release_all(gateway) for gateway in self._gateways)]
         tasks = [asyncio.create_task(one) for one in work]
         try:
             yield
@@ -178,23 +180,40 @@ class Holding(GroupCommit[_Arrived]):
             del self._counts[release]
 
     def _store_group(self, group: list[_Arrived]) -> None:
-        with self._using:
+        try:
+            with self._held.adding:
+                self._held.wait_for_room()
+                for one in group:
+                    if one.release in self._begun:
+                        one.outcome = Refused(RelayProblem.RELEASED, "the release has just begun")
+                self._held.add((one.release, one.body) for one in group if one.outcome is None)
+        except HoldingFailed as error:
+            _log.error("Reports could not be stored, and their senders were told: %s", error)
+            problem = RelayProblem.FULL if error.full else RelayProblem.NOT_STORED
             for one in group:
-                if one.release in self._begun:
-                    one.outcome = Refused(RelayProblem.RELEASED, "the release has just begun")
-            added = [one for one in group if one.outcome is None]
+                one.outcome = one.outcome or Refused(problem, "the report was not stored")
+
+    async def _spread(self) -> None:
+        """Make rows of new reports soon, so that nothing shows for long which of them arrived together."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_NEW_SECONDS):
+                    await self._many.wait()
+            self._many.clear()
             try:
-                self._held.add([(one.release, one.body) for one in added])
+                if self._held.new:
+                    await self._in_thread(self._held.spread)
             except HoldingFailed as error:
-                _log.error("Reports could not be stored, and their senders were told: %s", error)
-                problem = RelayProblem.FULL if error.full else RelayProblem.NOT_STORED
-                for one in added:
-                    one.outcome = Refused(problem, "the report was not stored")
+                _log.error("New reports are kept apart, because the file cannot be written: %s", error)
+            except Exception as error:
+                _log.error("New reports are kept apart because of a fault: %s", error_location(error))
 
     def _answer(self, group: list[_Arrived]) -> None:
         for release, count in Counter(one.release for one in group if one.outcome is not None).items():
             self._count(release, -count)
         self.unanswered -= len(group)
+        if self._held.new >= _NEW:
+            self._many.set()
         super()._answer(group)
 
     async def _release_all(self, gateway: str) -> None:
@@ -261,10 +280,6 @@ class Holding(GroupCommit[_Arrived]):
     async def _in_thread(
         self, work: Callable[_Given, _Result], *args: _Given.args, **named: _Given.kwargs
     ) -> _Result:
-        """Use the file while no report is being stored. Work that has begun is finished, whatever happens here."""
-
-        def alone() -> _Result:
-            with self._using:
-                return work(*args, **named)
-
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._jobs, alone))
+        """Use the file in the one thread that may. Work that has begun is finished, whatever happens here."""
+        task = functools.partial(work, *args, **named)
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._jobs, task))
