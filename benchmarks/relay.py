@@ -26,7 +26,7 @@ from untrackable.serving.server import start_relay, start_server
 
 FULL, REST = 300_000, 6.0
 PEER = "a collector that stores them"
-RATE = Comparison(work="Sealed reports that a relay holds", peer=PEER, unit="times its rate", at_least=0.1)
+RATE = Comparison(work="Sealed reports that a relay holds", peer=PEER, unit="times its rate", at_least=0.5)
 FILLED = Comparison(work="The same, once the relay holds 300,000", peer=PEER, unit="times its rate")
 COST = Comparison(work="Processor time of the relay for each", peer=PEER, unit="times as long")
 COMPARISONS = (RATE, FILLED, COST)

@@ -290,9 +290,12 @@ def test_a_group_that_was_not_written_whole_gives_its_place_to_the_next(
 
 def test_reports_that_are_added_while_others_become_rows_are_all_there(tmp_path: Path) -> None:
     held = HeldReports(tmp_path / "held.db")
-    adding = threading.Thread(
-        target=lambda: [held.add([(ONE, body(number)), (ONE, body(number + 200))]) for number in range(200)]
-    )
+
+    def add() -> None:
+        for number in range(200):
+            held.add([(ONE, body(number)), (ONE, body(number + 200))])
+
+    adding = threading.Thread(target=add)
     adding.start()
     while adding.is_alive():
         held.spread()

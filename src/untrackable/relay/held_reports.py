@@ -200,9 +200,11 @@ class HeldReports:
             rows = self._database.execute("SELECT gateway, time, reports FROM begun")
             return {Release(gateway, time): reports for gateway, time, reports in rows}
 
-    def add(self, reports: Iterable[tuple[Release, bytes]]) -> None:
+    def add(self, reports: Sequence[tuple[Release, bytes]]) -> None:
         """Store reports together. They are on disk afterwards, or none is."""
-        named = [(*release, secrets.token_bytes(NAME), body) for release, body in reports]
+        random = secrets.token_bytes(NAME * len(reports))
+        names = (random[at : at + NAME] for at in range(0, len(random), NAME))
+        named = [(*release, name, body) for name, (release, body) in zip(names, reports, strict=True)]
         with self.adding, self._told_failures():
             if named:
                 self._new[0].add(named)

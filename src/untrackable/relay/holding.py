@@ -186,7 +186,7 @@ class Holding(GroupCommit[_Arrived]):
                 for one in group:
                     if one.release in self._begun:
                         one.outcome = Refused(RelayProblem.RELEASED, "the release has just begun")
-                self._held.add((one.release, one.body) for one in group if one.outcome is None)
+                self._held.add([(one.release, one.body) for one in group if one.outcome is None])
         except HoldingFailed as error:
             _log.error("Reports could not be stored, and their senders were told: %s", error)
             problem = RelayProblem.FULL if error.full else RelayProblem.NOT_STORED
