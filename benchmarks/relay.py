@@ -47,10 +47,10 @@ def measure(*, small: bool = False) -> Iterator[Row]:
         turns = (len(CONNECTIONS) + 1) * TURNS
         plain, held = folder / "plain", folder / "held"
         plain.write_bytes(b"".join(report() for _ in range(turns * BODIES)))
-        held.write_bytes(secrets.token_bytes(SEALED_LENGTH * BODIES // 4))
+        held.write_bytes(secrets.token_bytes(SEALED_LENGTH * BODIES))
         path = f"/campaigns/{campaign.id}/reports"
         direct = Target(path, "application/octet-stream", plain, len(report()), BODIES)
-        sealed = Target(f"/gateways/study/releases/{at}", "message/ohttp-req", held, SEALED_LENGTH, BODIES // 4)
+        sealed = Target(f"/gateways/study/releases/{at}", "message/ohttp-req", held, SEALED_LENGTH, BODIES)
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         server = start_server(store, "--grace", "1e9")
         try:
