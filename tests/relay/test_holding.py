@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from time import sleep
@@ -393,6 +394,18 @@ def test_reports_soon_become_rows_which_show_no_order(tmp_path: Path, monkeypatc
     left = HeldReports(tmp_path / "held.db")
     assert left.counts() == {Release("study", AT): 5}
     left.close()
+
+
+def test_a_relay_that_stores_nothing_any_more_is_not_healthy(tmp_path: Path) -> None:
+    async def talk() -> list[int]:
+        async with holding_relay(tmp_path / "held.db", 9, Clock()) as sender, sender("192.0.2.1") as http:
+            found = [(await http.get("/healthz")).status_code]
+            for thread in threading.enumerate():
+                if thread.name == "writer":
+                    thread.is_alive = lambda: False  # type: ignore[method-assign]
+            return [*found, (await http.get("/healthz")).status_code]
+
+    assert asyncio.run(talk()) == [200, 500]
 
 
 def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tmp_path: Path) -> None:

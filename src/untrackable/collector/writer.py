@@ -288,11 +288,6 @@ class Writer(GroupCommit[_Waiting]):
         waiting = [*self._storing, *self._waiting]
         return sum(len(one.body) // one.acceptance.wire.size for one in waiting if one.acceptance is not None)
 
-    def check_thread(self) -> None:
-        """Raise `RuntimeError` if the thread has died, so that nothing is stored any more."""
-        if not self._thread.is_alive():
-            raise RuntimeError("the thread that stores reports has ended")
-
     def check(self) -> None:
         """Raise `StoreUnavailable` if storing just failed or reports wait too long. Any thread may call this."""
         now = time.monotonic()

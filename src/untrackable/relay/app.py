@@ -14,7 +14,6 @@ That is rare among 65,536 places.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
 import re
@@ -282,7 +281,9 @@ class _Relay:
         return Response(await self._gateway(request).keys.get(), 200, _NO_STORE, KEYS_MEDIA_TYPE)
 
     async def health(self, request: Request) -> Response:
-        """Answer "ok" if the process works."""
+        """Answer "ok" if the process works, and still stores reports if it holds any."""
+        if self.holding is not None:
+            self.holding.check_thread()
         return JSONResponse({"status": "ok"}, headers=_NO_STORE)
 
     @asynccontextmanager
@@ -457,10 +458,8 @@ class SenderCounts:
 def sender(address: str) -> bytes:
     """One sender: an IPv4 address, or the network of an IPv6 address, all of which one household has."""
     address = address.partition("%")[0]
-    for family in (socket.AF_INET, socket.AF_INET6):
-        with contextlib.suppress(OSError, ValueError):
-            packed = socket.inet_pton(family, address)
-            if packed.startswith(_MAPPED):
-                return packed[len(_MAPPED) :]
-            return packed[: _NETWORK_BITS // 8]
-    return address.encode()
+    try:
+        packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+    except (OSError, ValueError):
+        return address.encode()
+    return packed[len(_MAPPED) :] if packed.startswith(_MAPPED) else packed[: _NETWORK_BITS // 8]

@@ -82,6 +82,11 @@ class GroupCommit(ABC, Generic[One]):
         self._wake.set()
         self._thread.join()
 
+    def check_thread(self) -> None:
+        """Raise `RuntimeError` if the thread has died, so that nothing is stored any more."""
+        if not self._thread.is_alive():
+            raise RuntimeError("the thread that stores reports has ended")
+
     def _queue(self, waiting: One) -> None:
         self._waiting.append(waiting)
         if len(self._waiting) >= self._wanted:
