@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from untrackable import strict_json
 from untrackable.collector.problems import Problem, Refused
+from untrackable.display.page import page_template
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.encoding import Encoding
 from untrackable.oblivious.key_config import AES_128_GCM, KeyConfig
@@ -82,7 +83,15 @@ _HEADERS = {
     "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
 }
-_BASES = ("noisy-inner-product", "one-bit-mean", "present", "randomized-response", "subset-selection", "views")
+_BASES = (
+    "divided",
+    "noisy-inner-product",
+    "one-bit-mean",
+    "present",
+    "randomized-response",
+    "subset-selection",
+    "views",
+)
 """The local mechanisms that the client for web pages knows, by their names in JSON."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"
@@ -153,26 +162,14 @@ def snippet(campaigns: Sequence[Campaign], server: str) -> str:
     most = max(sum(first <= other < first + _YEAR for other in begins) for first in begins)
     if most > _TURNS_A_YEAR:
         policy["turns_a_year"] = most
-    trusted = ""
-    if any(campaign.gateway is not None for campaign in campaigns):
+    if relayed := any(campaign.gateway is not None for campaign in campaigns):
         named = (campaign.relay.address for campaign in campaigns if campaign.relay is not None)
-        policy["relays"], trusted = (
-            list(dict.fromkeys(named)),
-            " // relays: addresses of those that this person trusts",
-        )
-    file = f"{server}/client/{name}"
-    answers = "\n".join(map(answer_lines, campaigns))
-    imported = "takePart, used" if ": used," in answers else "takePart"
-    return f"""\
-<untrackable-consent></untrackable-consent>
-<link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>
-<script type="module">
-  import {{ {imported} }} from "{file}";
-  takePart({{
-    server: "{server}",
-    policy: {strict_json.write(policy)},{trusted}
-    answers: {{
-{answers}
-    }},
-  }});
-</script>"""
+        policy["relays"] = list(dict.fromkeys(named))
+    return page_template("untrackable.collector", "snippet.html").render(
+        file=f"{server}/client/{name}",
+        integrity=integrity(content),
+        server=server,
+        policy=strict_json.write(policy),
+        relayed=relayed,
+        answers="\n".join(map(answer_lines, campaigns)),
+    )

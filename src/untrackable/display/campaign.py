@@ -367,16 +367,6 @@ def observers(campaign: Campaign) -> list[Observer]:
     ]
 
 
-def no_relay_words(campaign: Campaign) -> str:
-    """Why there is one observer only; empty if there are two."""
-    if campaign.guarantee.crowd is not None:
-        return ""
-    return (
-        "This campaign does not rely on a relay. So nothing is assumed about who else is there: the guarantee "
-        "holds against a collector that knows which reports are yours, and all the more against one that does not."
-    )
-
-
 def costs(campaign: Campaign) -> list[Cost]:
     """The eps of the first round, of some rounds and of all rounds, at the declared deltas; nothing with turns."""
     if campaign.turns is not None:
@@ -397,20 +387,6 @@ def _cost(campaign: Campaign, rounds: int) -> Cost:
         hidden = campaign.mechanism.crowd(people=declared.crowd.reports, reports=rounds)
         crowd = upper(hidden.gamma(declared.crowd.delta).upper), "upper"
     return Cost(rounds, shown(alone), crowd)
-
-
-def cost_words(campaign: Campaign) -> str:
-    """How to read the costs."""
-    declared = campaign.guarantee
-    if campaign.turns is not None:
-        return "Each person answers once, so all rounds together cost what one report costs: the guarantee above."
-    deltas = f"delta = {at_most(declared.delta, 4)}"
-    if declared.crowd is not None:
-        deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"
-    return (
-        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is at "
-        "most the guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
-    )
 
 
 def _observer(who: str, eps: float, delta: float) -> Observer:

@@ -667,9 +667,7 @@ def _(reproduction: Reproduction) -> View:
         "RAPPOR, percentiles of τ, point by point: k reports; published and sampled are 95 % intervals of 10,000 "
         "draws; signed and absolute are the true quantiles, known to the given ±; the verdict is on published "
         "against signed",
-        narrow=(0, 1, 2, 3, 4, 6),
-        wide=range(7),
-        wide_from=78,
+        spare=[5],
     )
     differing = sum(row.verdict == "differs" for row in reproduction.rows)
     title = f"{len(reproduction.rows) - differing} pass, {differing} differ"

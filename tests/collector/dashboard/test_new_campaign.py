@@ -80,11 +80,11 @@ def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
 def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:
     goals = Goals(people=100, encoding=Bit(), rounds=4, eps=1.0, looks=1)
     best = show_plan(goals)
-    assert not best.usable
-    assert best.verdict[0].startswith("Not met.")
+    assert not best["usable"]
+    assert best["verdict"][0].startswith("Not met.")
     enough = next(int(change.value) for change in plan(goals=goals).changes if change.goal == "people")
-    assert f"people={enough:,}".replace(",", "%2C") in [change.use for change in best.changes]
-    assert show_plan(goals.replace(people=enough)).usable
+    assert f"people={enough:,}".replace(",", "%2C") in [use for _, use in best["changes"]]
+    assert show_plan(goals.replace(people=enough))["usable"]
 
 
 def test_what_is_typed_is_kept_whatever_happens(manager: Visitor) -> None:
@@ -127,11 +127,11 @@ def test_the_preview_is_the_exact_document(manager: Visitor) -> None:
     shown = html.unescape(answer.text)
     asked = Asked(GOALS, QUESTION, result.first_round, result.round_seconds)
     words = show_campaign(asked, None)
-    assert words.id == result.id
-    assert all(sentence in shown for sentence in (*words.guarantee, words.schedule, words.accuracy[1:]))
-    assert "100,000 people" in words.accuracy
-    assert words.in_pages in shown
-    assert "It asks each visitor first" in words.in_pages
+    assert words["id"] == result.id
+    assert all(sentence in shown for sentence in (*words["guarantee"], words["schedule"], words["accuracy"][1:]))
+    assert "100,000 people" in words["accuracy"]
+    assert words["in_pages"]
+    assert "It asks each visitor first" in shown
 
 
 def test_the_campaign_is_created_as_it_was_previewed(manager: Visitor) -> None:
@@ -206,7 +206,7 @@ def test_a_campaign_for_a_crowd(tmp_path: Path) -> None:
 
 def test_a_fresh_salt_for_hashed_texts() -> None:
     goals = Goals(people=10**7, encoding=HashedStrings(bits=4, salt=bytes(16), longest=20), rounds=1, eps=2.0)
-    documents = [show_campaign(Asked(goals, "Which?", 2_000_000_000, 86400), None).document for _ in range(2)]
+    documents = [show_campaign(Asked(goals, "Which?", 2_000_000_000, 86400), None)["document"] for _ in range(2)]
     salts = {Campaign.from_bytes(text.encode()).encoding.to_json()["salt"] for text in documents}
     assert len(salts) == 2
     assert "0" * 32 not in salts

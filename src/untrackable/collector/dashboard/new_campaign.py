@@ -17,8 +17,6 @@ from untrackable.collector.api import check_gateway_keys, create_campaign
 from untrackable.collector.dashboard.campaign_form import (
     Asked,
     CampaignForm,
-    ShownCampaign,
-    ShownPlan,
     empty_form,
     levels,
     read_campaign_form,
@@ -46,14 +44,14 @@ _READS_ONLY = "You are signed in with a key that only reads. Creating a campaign
 _OUTDATED = "You have signed in again since this page was loaded. Nothing was changed: please send the form again."
 
 
-def show_plan(goals: Goals) -> ShownPlan:
+def show_plan(goals: Goals) -> dict[str, Any]:
     """Plan for these goals, in the words that `untrackable plan` prints."""
     from untrackable.collector.dashboard.jobs import shown_plan
 
     return shown_plan(goals)
 
 
-def show_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
+def show_campaign(asked: Asked, gateway: str | None) -> dict[str, Any]:
     """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
     from untrackable.collector.dashboard.jobs import shown_campaign
 
