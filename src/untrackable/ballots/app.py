@@ -33,7 +33,14 @@ from untrackable.errors import BallotError, StoreUnavailable
 from untrackable.protocol.ballots import KEY
 from untrackable.serving import server
 from untrackable.serving.connections import BoundedProtocol
-from untrackable.serving.problems import BrowserAccess, ErrorGuard, ProblemType, common_problem, problem_response
+from untrackable.serving.problems import (
+    BrowserAccess,
+    ErrorGuard,
+    ProblemType,
+    Refused,
+    common_problem,
+    problem_response,
+)
 from untrackable.serving.sender_counts import SenderCounts, sender_address
 
 _log = logging.getLogger("untrackable.ballots")
@@ -64,14 +71,6 @@ class IssuerProblem(ProblemType):
     HEAD_TOO_LARGE = ("head-too-large", 431, "The address or the headers are too large")
     INTERNAL = ("internal", 500, "The issuer has a fault")
     BUSY = ("busy", 503, "The issuer is busy; try again later")
-
-
-class NotIssued(Exception):
-    """No ballot is issued. `detail` says why, and has nothing about the person."""
-
-    def __init__(self, problem: IssuerProblem, detail: str) -> None:
-        super().__init__(detail)
-        self.problem, self.detail = problem, detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,38 +131,36 @@ class Issuer:
         enrolment, blinded = _asked(await _body(request))
         counted = register.entitled is Entitled.ANYBODY
         if counted and not self._counts.allows(sender_address(request, self._settings.sender_header)):
-            raise NotIssued(
-                IssuerProblem.TOO_MANY, f"at most {self._settings.per_hour} in an hour; try again later"
-            )
+            raise Refused(IssuerProblem.TOO_MANY, f"at most {self._settings.per_hour} in an hour; try again later")
         try:
             signature = await run_in_threadpool(register.issue, enrolment, blinded)
         except NotEntitled as error:
-            raise NotIssued(IssuerProblem.NOT_ENTITLED, str(error)) from None
+            raise Refused(IssuerProblem.NOT_ENTITLED, str(error)) from None
         except AlreadyIssued as error:
-            raise NotIssued(IssuerProblem.ALREADY_ISSUED, str(error)) from None
+            raise Refused(IssuerProblem.ALREADY_ISSUED, str(error)) from None
         except NoMoreBallots as error:
-            raise NotIssued(IssuerProblem.NO_MORE_BALLOTS, str(error)) from None
+            raise Refused(IssuerProblem.NO_MORE_BALLOTS, str(error)) from None
         except StoreUnavailable:
-            raise NotIssued(IssuerProblem.BUSY, "the issuer's register cannot be used now") from None
+            raise Refused(IssuerProblem.BUSY, "the issuer's register cannot be used now") from None
         except BallotError as error:
-            raise NotIssued(IssuerProblem.MALFORMED_REQUEST, str(error)) from None
+            raise Refused(IssuerProblem.MALFORMED_REQUEST, str(error)) from None
         return JSONResponse({"signature": signature.hex()}, headers=_NO_STORE)
 
     def _register(self, request: Request) -> Register:
         register = self._registers.get(request.path_params["key"])
         if register is None:
-            raise NotIssued(IssuerProblem.NOT_FOUND, "this issuer has no such key")
+            raise Refused(IssuerProblem.NOT_FOUND, "this issuer has no such key")
         return register
 
 
 async def _body(request: Request) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise NotIssued(IssuerProblem.MEDIA_TYPE, "the body must have the media type application/json")
+        raise Refused(IssuerProblem.MEDIA_TYPE, "the body must have the media type application/json")
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > _LARGEST_BODY:
-            raise NotIssued(IssuerProblem.TOO_LARGE, f"a body must be at most {_LARGEST_BODY} bytes")
+            raise Refused(IssuerProblem.TOO_LARGE, f"a body must be at most {_LARGEST_BODY} bytes")
     return body
 
 
@@ -183,13 +180,8 @@ def _asked(body: bytes) -> tuple[str, bytes]:
     return enrolment, bytes.fromhex(blinded)
 
 
-def _malformed(detail: str) -> NotIssued:
-    return NotIssued(IssuerProblem.MALFORMED_REQUEST, detail)
-
-
-def refusal_of(error: NotIssued, retry_after: int) -> Response:
-    """The response for a ballot that is not issued."""
-    return problem_response(error.problem, error.detail, retry_after=retry_after)
+def _malformed(detail: str) -> Refused:
+    return Refused(IssuerProblem.MALFORMED_REQUEST, detail)
 
 
 def create_issuer(registers: Sequence[Register], settings: IssuerSettings) -> Starlette:
@@ -197,7 +189,7 @@ def create_issuer(registers: Sequence[Register], settings: IssuerSettings) -> St
     issuer = Issuer(registers, settings)
 
     def refusal(error: Exception, scope: Scope | None = None) -> Response:
-        known = (error.problem, error.detail) if isinstance(error, NotIssued) else None
+        known = (error.problem, error.detail) if isinstance(error, Refused) else None
         problem, detail = known or common_problem(IssuerProblem, error, "issuer")
         answer = problem_response(problem, detail, retry_after=settings.retry_after)
         if isinstance(error, HTTPException):
@@ -231,7 +223,7 @@ def create_issuer(registers: Sequence[Register], settings: IssuerSettings) -> St
                 refused=lambda: refusal(other_page),
             ),
         ],
-        exception_handlers=dict.fromkeys((NotIssued, HTTPException), refused),
+        exception_handlers=dict.fromkeys((Refused, HTTPException), refused),
     )
     app.router.redirect_slashes = False
     return app
@@ -239,7 +231,7 @@ def create_issuer(registers: Sequence[Register], settings: IssuerSettings) -> St
 
 class _Guard(ErrorGuard):
     log = _log
-    ending = NotIssued(IssuerProblem.BUSY, "the issuer is shutting down")
+    ending = Refused(IssuerProblem.BUSY, "the issuer is shutting down")
     disconnected = ClientDisconnect
 
 

@@ -16,7 +16,15 @@ import click
 
 from untrackable import strict_json
 from untrackable.cli import options
-from untrackable.cli.terminal import CommandGroup, one_line_errors, read_json, readable, write_page, wrong_kind
+from untrackable.cli.terminal import (
+    CommandGroup,
+    echo,
+    one_line_errors,
+    read_json,
+    readable,
+    write_page,
+    wrong_kind,
+)
 from untrackable.errors import UntrackableError
 from untrackable.planning.goal_fields import GOALS, GoalError
 
@@ -289,6 +297,30 @@ def directory(file: Path, campaigns: tuple[Path, ...], output: options.ResultOut
     output.tell(told, f"directory {extended.digest}", *(f"  {name}" for name in extended.ids))
 
 
+@campaign.command()
+@click.argument("files", nargs=-1, required=True, type=options.GIVEN_FILE)
+@click.option("--server", required=True, metavar="URL", help="The collector's address.")
+@click.option("--answer", "answers", multiple=True, metavar="JS", help="Each visitor's answer. [default: null]")
+def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...]) -> None:
+    """Print the lines that ask campaigns on a web page.
+
+    A page has such lines once, for all that it asks. Each --answer is an expression in JavaScript: the answer to
+    the campaign at the same place. The client refuses null, so no example is ever an answer.
+
+    Example: untrackable campaign embed campaign.json \
+                 --server https://collect.example --answer browserName()
+    """
+    from untrackable.collector.browser import snippet
+    from untrackable.web_address import WebAddress
+
+    with one_line_errors():
+        WebAddress.parse("--server", server)
+        if len(answers) > len(files):
+            raise ValueError("give at most one --answer for each campaign")
+    for line in snippet([read(file) for file in files], server.rstrip("/"), answers).splitlines():
+        echo(line)
+
+
 def read(file: Path) -> Campaign:
     """The campaign in a file. If it is malformed, one line says why."""
     from untrackable.protocol.campaign import Campaign
@@ -535,10 +567,6 @@ def ballots_of(issued: Path | None) -> CampaignBallots | None:
         raise ValueError(f"{issued}: {error}. Give what `untrackable ballots public … --json` prints") from None
 
 
-_SHORTEST_DELAY, _HOUR = 600, 3600
-"""If nobody says when reports are released: at the first full hour so many seconds after the end of a round."""
-
-
 def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, first_end: int) -> Gateway | None:
     """The gateway with the relay that holds its reports, if one is named. The first round ends at `first_end`."""
     from untrackable.protocol.campaign import HoldingRelay
@@ -549,13 +577,9 @@ def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, fi
         return gateway
     if gateway is None:
         raise ValueError("--hold-at is for campaigns with a relay: give --relay too")
-    shortest = first_end + _SHORTEST_DELAY
-    delay = (
-        -(-shortest // _HOUR) * _HOUR - first_end
-        if after is None
-        else options.round_length(after, "--release-after")
-    )
-    return replace(gateway, relay=HoldingRelay(relay, delay))
+    if after is None:
+        return replace(gateway, relay=HoldingRelay.usual(relay, first_end))
+    return replace(gateway, relay=HoldingRelay(relay, options.round_length(after, "--release-after")))
 
 
 def looks_of(draft: CampaignDraft) -> int:

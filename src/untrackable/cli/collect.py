@@ -559,7 +559,7 @@ def add(file: Path, published: bool, store: str, output: ResultOutput) -> None:
                  --store sqlite:///reports.db
     """
     from untrackable.collector.api import create_campaign
-    from untrackable.collector.problems import Refused
+    from untrackable.serving.problems import Refused
 
     asked = campaigns.read(file)
     with opened(store, make=True) as opened_store:
@@ -661,7 +661,7 @@ def close(id: str, round: int, store: str, output: ResultOutput) -> None:
     from untrackable.collector.api import close as close_round
     from untrackable.collector.closing import closed_words
     from untrackable.collector.estimates import reports_missing
-    from untrackable.collector.problems import Refused
+    from untrackable.serving.problems import Refused
 
     with opened_campaign(store, id) as (opened_store, _, campaign):
         now = time.time()

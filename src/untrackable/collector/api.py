@@ -24,7 +24,7 @@ from untrackable import checks, strict_json
 from untrackable.collector import estimates
 from untrackable.collector.closing import close_round, end_campaign
 from untrackable.collector.metrics import Metrics, described
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import Store, StoredCampaign, StoredKey, StoredRound
 from untrackable.collector.uploads import read_body
@@ -34,6 +34,7 @@ from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.errors import CampaignError, GatewayKeysError
 from untrackable.protocol.campaign import LARGEST, Campaign, turns_to_json
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.serving.problems import Refused
 from untrackable.units import read_rounds
 
 ROLES: Final = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from untrackable.collector.ballots import CountedBallots
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import (
     OtherRoundCounted,
@@ -33,7 +33,7 @@ from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.reports.files import Header, check_ending, write_reports
 from untrackable.reports.sums import write_sums
-from untrackable.serving.problems import error_location
+from untrackable.serving.problems import Refused, error_location
 
 _log = logging.getLogger("untrackable.collector")
 

@@ -113,9 +113,28 @@ def trust_words(relay: HoldingRelay | None) -> str:
     )
 
 
+def held_words(relay: HoldingRelay, first_end: int) -> str:
+    """Which relay holds the reports, and when it releases them. The first round ends at `first_end`."""
+    return (
+        f"{relay.address} holds the reports of a round and releases them once, {delay_words(relay)}; those of the "
+        f"first round on {_date(first_end + relay.delay)}."
+    )
+
+
+def relay_words(campaign: Campaign) -> str:
+    """Which relay holds the reports of a campaign, and when it releases them; or nothing."""
+    relay = campaign.relay
+    return "" if relay is None else held_words(relay, campaign.leaves(1) - relay.delay)
+
+
 def delay_words(relay: HoldingRelay) -> str:
     """When a relay that holds reports passes them on."""
-    return f"{_span(relay.delay)} after the end of the round" if relay.delay else "at the end of the round"
+    span = _span(relay.delay) if relay.delay else ""
+    return (
+        f"{'' if span[0].isdigit() else '1 '}{span} after the end of the round"
+        if span
+        else "at the end of the round"
+    )
 
 
 _RELEASE_EVERY, _RELEASE_AHEAD = 3600, 40
@@ -546,8 +565,7 @@ def campaign_view(
         keys = len(campaign.gateway.keys)
         rows.append(("relay", f"Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway."))
     if campaign.relay is not None:
-        rows.append(("", f"{campaign.relay.address} releases the first round on {_date(campaign.leaves(1))}."))
-        rows.append(("", release_words(campaign)))
+        rows += [("", relay_words(campaign)), ("", release_words(campaign))]
     if accurate is not None:
         rows += [("accuracy", accuracy_words(accurate)), ("", spread_words(accurate))]
     rows += about.items()

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from untrackable.kernels.engine import cupy, in_main_memory
 
 
+def most_shared_memory() -> int:
+    """The bytes of fast memory that the threads of a block can share."""
+    return int(cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+
+
 def processors() -> int:
     """The number of multiprocessors."""
     return int(cupy().cuda.Device().attributes["MultiProcessorCount"])
@@ -155,7 +160,7 @@ def support_counts(vectors: NDArray[np.uint64], answers: NDArray[np.uint64], can
 
 def _group_bits(limbs: int) -> int:
     """How many bits a look-up covers: as many as tables fit into shared memory for."""
-    most = int(cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+    most = most_shared_memory()
     return max(bits for bits in range(1, 9) if _table_bytes(limbs, bits) <= most)
 
 

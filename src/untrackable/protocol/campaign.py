@@ -56,6 +56,7 @@ _MOST_SUITES = 8
 """The largest number of suites of a gateway key."""
 LONGEST_DELAY = 30 * 86400
 """The longest time from the end of a round to its release, in seconds."""
+_SHORTEST_DELAY, _HOUR = 600, 3600
 _MOST_WIPES = 100
 """The largest number of wipes that a campaign allows."""
 _LONGEST_FRACTION = 40
@@ -142,6 +143,11 @@ class HoldingRelay:
             raise TypeError(f"the relay's address must be a text, not {type(self.address).__name__}")
         WebAddress.parse("the relay's address", self.address)
         checks.settle(self, delay=checks.integer("delay", self.delay, low=0, high=LONGEST_DELAY))
+
+    @staticmethod
+    def usual(address: str, first_end: int) -> "HoldingRelay":
+        """The relay that releases at the first full hour at least ten minutes after the end of the first round."""
+        return HoldingRelay(address, -(-(first_end + _SHORTEST_DELAY) // _HOUR) * _HOUR - first_end)
 
     def to_json(self) -> dict[str, Any]:
         return {"address": self.address, "delay": self.delay}

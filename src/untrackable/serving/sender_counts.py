@@ -6,8 +6,8 @@ without the key nothing about addresses. Addresses that share a place share its 
 places.
 """
 
-import ipaddress
 import secrets
+import socket
 import time
 from array import array
 from collections.abc import Callable
@@ -18,6 +18,8 @@ from starlette.requests import Request
 _PLACES = 1 << 16
 _KEY_BYTES = 16
 _NETWORK_BITS = 64
+_MAPPED = bytes(10) + b"\xff\xff"
+"""What an IPv4 address begins with that is written as one of IPv6."""
 
 
 class SenderCounts:
@@ -45,15 +47,12 @@ class SenderCounts:
 
 def sender(address: str) -> bytes:
     """One sender: an IPv4 address, or the network of an IPv6 address, all of which one household has."""
+    address = address.partition("%")[0]
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
+        packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+    except (OSError, ValueError):
         return address.encode()
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return parsed.ipv4_mapped.packed
-        return parsed.packed[: _NETWORK_BITS // 8]
-    return parsed.packed
+    return packed[len(_MAPPED) :] if packed.startswith(_MAPPED) else packed[: _NETWORK_BITS // 8]
 
 
 def sender_address(request: Request, header: str | None) -> str:

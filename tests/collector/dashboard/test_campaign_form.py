@@ -17,8 +17,10 @@ from untrackable.collector.dashboard.campaign_form import (
 from untrackable.encodings import Choices, Encoding, Record
 from untrackable.encodings.numbers import buckets_from_text
 from untrackable.planning.goals import Goals
+from untrackable.protocol.campaign import HoldingRelay
 
 NOW = BEGIN
+RELAY = "https://relay.example/gateways/study"
 
 
 def typed(**fields: str) -> CampaignForm:
@@ -116,6 +118,60 @@ def test_a_relay_is_asked_for() -> None:
     result = goals(relay="on", crowd_delta="1e-7", margin="10 %")
     assert (result.relay, result.crowd_delta, result.margin) == (True, 1e-7, Fraction(1, 10))
     assert not goals().relay
+
+
+@pytest.mark.parametrize(
+    ("fields", "delay"),
+    [
+        ({}, 3600),  # The round ends at a full hour, and the release is at the next one.
+        ({"first": "2027-01-31T11:40"}, 1200),
+        ({"first": "2027-01-31T11:55"}, 3600 + 300),
+        ({"release_after": "0"}, 0),
+        ({"release_after": "90", "release_unit": "minutes"}, 5400),
+        ({"release_after": "30", "release_unit": "days"}, 30 * 86400),
+        ({"release_after": "2", "release_unit": "nonsense"}, 7200),
+    ],
+)
+def test_a_relay_that_holds(fields: dict[str, str], delay: int) -> None:
+    form = typed(relay="on", hold_at=f" {RELAY} ", **{"first": "2027-01-31T12:00", **fields})
+    assert form.errors == {}
+    assert form.asked is not None
+    assert form.asked.relay == HoldingRelay(RELAY, delay)
+    ends = form.asked.first_round + form.asked.round_seconds
+    assert form.asked.relay == HoldingRelay.usual(RELAY, ends) or fields.get("release_after")
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"hold_at": RELAY}, ("hold_at", "Tick above that reports go through a relay, or name none.")),
+        (
+            {"relay": "on", "hold_at": "relay"},
+            ("hold_at", "The relay's address must be an address that begins with"),
+        ),
+        ({"relay": "on", "hold_at": "http://relay.example"}, ("hold_at", "The relay's address must be https")),
+        ({"relay": "on", "hold_at": "https://me@relay.example"}, ("hold_at", "must have no user name")),
+        ({"relay": "on", "release_after": "2"}, ("hold_at", "Name the relay that holds reports, or leave")),
+        (
+            {"relay": "on", "hold_at": RELAY, "release_after": "x"},
+            ("release_after", "The time until the release must"),
+        ),
+        ({"relay": "on", "hold_at": RELAY, "release_after": "1.5"}, ("release_after", "must be a whole number")),
+        (
+            {"relay": "on", "hold_at": RELAY, "release_after": "-1"},
+            ("release_after", "within 30 days after a round"),
+        ),
+        (
+            {"relay": "on", "hold_at": RELAY, "release_after": "721"},
+            ("release_after", "within 30 days after a round"),
+        ),
+    ],
+)
+def test_errors_of_the_relay_that_holds_are_at_its_fields(fields: dict[str, str], wrong: tuple[str, str]) -> None:
+    form = typed(**fields)
+    assert form.asked is None
+    assert list(form.errors) == [wrong[0]]
+    assert wrong[1] in form.errors[wrong[0]]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 
 from untrackable.collector.dashboard import heavy_work
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated, awaited
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
+from untrackable.serving.problems import Refused
 
 
 class Slow:

@@ -28,7 +28,7 @@ from untrackable.encodings.record import Record
 from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS, GoalError
 from untrackable.planning.goals import Goals
-from untrackable.protocol.campaign import LONGEST_QUESTION, LONGEST_ROUND
+from untrackable.protocol.campaign import LONGEST_DELAY, LONGEST_QUESTION, LONGEST_ROUND, HoldingRelay
 from untrackable.units import read_number
 
 DEFAULTS: Form = {
@@ -57,6 +57,9 @@ DEFAULTS: Form = {
     "wipes": "",
     "crowd_delta": "1e-6",
     "margin": "0.05",
+    "hold_at": "",
+    "release_after": "",
+    "release_unit": "hours",
 }
 """What the fields say before anybody types. Those that are not here are empty."""
 LABELS = {
@@ -70,6 +73,8 @@ LABELS = {
     "longest": "The longest text",
     "every": "The length of a round",
     "first": "The first round",
+    "hold_at": "The relay's address",
+    "release_after": "The time until the release",
     **{name: field.label for name, field in GOALS.items() if field.label},
 }
 """How errors name the fields."""
@@ -96,6 +101,7 @@ _CHOICES = {
     "outside": ("error", "clamp", "separate"),
     "want": GOALS["want"].words,
     "unit": tuple(UNITS),
+    "release_unit": tuple(UNITS),
     "protection": (*LEVELS, OTHER),
     "where": tuple(_WIPES),
 }
@@ -105,12 +111,13 @@ _CHANGEABLE = ("people", "rounds", "pooled", "eps", "protection")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the form asks for: the goals of a plan, and the question and the times of its campaign."""
+    """What the form asks for: the goals of a plan, and question, times and holding relay of its campaign."""
 
     goals: Goals
     question: str
     first_round: int
     round_seconds: int
+    relay: HoldingRelay | None = None
 
 
 @dataclass(slots=True)
@@ -157,8 +164,9 @@ def read_campaign_form(sent: Form, now: float, *, campaign: bool) -> CampaignFor
     question = _question(form, campaign)
     seconds = _seconds(form)
     first = _first_round(form, seconds, now)
+    relay = _holding_relay(form, first + seconds)
     if not form.errors and goals is not None:
-        form.asked = Asked(goals, question, first, seconds)
+        form.asked = Asked(goals, question, first, seconds, relay)
     return form
 
 
@@ -234,6 +242,28 @@ def _first_round(form: CampaignForm, seconds: int, now: float) -> int:
     if first < 0 or first + seconds <= now:
         form.errors["first"] = "The first round would be over already. Choose a later time."
     return first
+
+
+def _holding_relay(form: CampaignForm, first_end: int) -> HoldingRelay | None:
+    """The relay that holds reports, if one is named. The first round ends at `first_end`."""
+    address, after = form.typed["hold_at"].strip(), number(form, "release_after", whole=True)
+    if not address:
+        if after is not None:
+            form.errors["hold_at"] = "Name the relay that holds reports, or leave the time until its release empty."
+        return None
+    if not form.typed["relay"]:
+        form.errors["hold_at"] = "Tick above that reports go through a relay, or name none."
+        return None
+    try:
+        relay = HoldingRelay.usual(address, first_end)
+    except ValueError as error:
+        noted(form, error, "hold_at")
+        return None
+    delay = relay.delay if after is None else after * UNITS[form.typed["release_unit"]]
+    if not 0 <= delay <= LONGEST_DELAY:
+        form.errors["release_after"] = f"A release must come within {LONGEST_DELAY // _DAY} days after a round."
+        return None
+    return HoldingRelay(address, delay)
 
 
 def asked_answers(form: CampaignForm) -> Encoding | None:

@@ -33,7 +33,7 @@ from untrackable.collector.dashboard.rendering import (
 )
 from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.dashboard.signed_in import done_words, offered_actions
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.display import view
@@ -45,6 +45,7 @@ from untrackable.display.campaign import (
     guarantee_sentence,
     guarantee_words,
     observers,
+    relay_words,
     schedule_words,
     waiting_words,
 )
@@ -63,6 +64,7 @@ from untrackable.display.svg import bar_rows, svg_of
 from untrackable.display.trend import amount, band_note, change_note, change_sentence, trend_group, trend_name
 from untrackable.encodings.encoding import AskedTable
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 MOST_ROWS = 2000
 """The largest number of answers on a page and in a file: those with the largest estimates."""
@@ -276,6 +278,7 @@ class CampaignPage:
             "published": stored.published,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
+            "relay": relay_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
             "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),

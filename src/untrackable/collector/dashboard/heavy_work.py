@@ -18,9 +18,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, ClassVar
 
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.errors import UntrackableError
-from untrackable.serving.problems import error_location
+from untrackable.serving.problems import Refused, error_location
 from untrackable.serving.server import RepeatedLines, end_with_parent, shielded_from_interrupts
 
 Job = Callable[..., Any]

@@ -1,6 +1,7 @@
 """Plans, new campaigns and audits in words. The process for heavy work alone loads what they need."""
 
 import shlex
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +19,8 @@ from untrackable.display.campaign import (
     accuracy_words,
     campaign_accuracy,
     guarantee_words,
+    relay_words,
+    release_words,
     schedule_words,
     spread_words,
 )
@@ -67,12 +70,13 @@ def shown_campaign(asked: Asked, gateway: str | None) -> dict[str, Any]:
     if isinstance(encoding, HashedStrings):  # Plans are made with a salt that says nothing.
         fresh = HashedStrings.fresh(bits=encoding.bits, longest=encoding.longest, too_long=encoding.too_long)
         draft = draft.with_encoding(fresh)
+    keys = None if gateway is None else Gateway.from_json(strict_json.parse(gateway))
     made, verified = make_campaign(
         draft,
         question=asked.question,
         first_round=asked.first_round,
         round_seconds=asked.round_seconds,
-        gateway=None if gateway is None else Gateway.from_json(strict_json.parse(gateway)),
+        gateway=None if keys is None else replace(keys, relay=asked.relay),
     )
     accuracy = campaign_accuracy(made, best.solved.people or 1)
     shares = asked.goals.want == "frequencies"
@@ -86,7 +90,8 @@ def shown_campaign(asked: Asked, gateway: str | None) -> dict[str, Any]:
         "spread": spread_words(accuracy) if shares else "",
         "usable": accuracy.usable or not shares,
         "in_pages": takes_part(made),
-        "relayed": made.gateway is not None,
+        "relayed": "" if keys is None else "the relay" if asked.relay else "a relay that the visitor trusts",
+        "relay": list(filter(None, (relay_words(made), release_words(made)))),
     }
 
 

@@ -21,11 +21,11 @@ from starlette.types import Scope
 
 from untrackable import __version__
 from untrackable.collector.dashboard.sessions import signed_in
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.display.page import page_template
-from untrackable.serving.problems import retry_headers
+from untrackable.serving.problems import ProblemType, Refused, retry_headers
 
 _STATIC_HEADERS = {
     "cache-control": "public, max-age=31536000, immutable",
@@ -155,7 +155,7 @@ def wants_page(scope: Scope) -> bool:
     return not path.startswith(_NOT_PAGES) and b"text/html" in accepted
 
 
-def error_page(problem: Problem, detail: str, *, retry_after: int) -> Response:
+def error_page(problem: ProblemType, detail: str, *, retry_after: int) -> Response:
     """The page for a problem. It says what to do, and does not ask the store who is signed in."""
     about: dict[str, Any] = {"title": problem.title, "detail": sentence(detail), "code": problem.status}
     page = _rendered("error.html", problem.status, path="", session=None, **about)

@@ -19,11 +19,12 @@ from untrackable.collector.api import ROLES, key_id, new_key, valid_key
 from untrackable.collector.closing import closed_words, end_campaign, ending_words, publishing_words
 from untrackable.collector.dashboard import sessions
 from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.collector.uploads import read_body, reserved_room
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 Form = dict[str, str]
 """What somebody typed and chose, by the name of the field."""
