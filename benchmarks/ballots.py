@@ -37,7 +37,7 @@ from untrackable.protocol.wire import NONCE, of_campaign
 from untrackable.serving.server import start_server
 from untrackable.theory.turns import Turns
 
-TURNS, CONNECTIONS, BODIES = 3, 64, {"sent directly": 40_000, "sealed": 12_000}
+TURNS, CONNECTIONS, BODIES = 3, 64, {"sent directly": 60_000, "sealed": 20_000}
 """The bodies of a turn: more than are sent."""
 PEER = "the same reports without ballots"
 RATES = {
