@@ -110,10 +110,10 @@ class ShortRounds:
         held = ("--hold-in", str(self.folder / "held.db"), "--release-every", "1", "--release-ahead", "1")
         at = ("--port", str(self.relay_port), "--gateway", f"study={self.collector}", "--per-minute", "100000")
         with (
-            relay_process(*at, *held) as relay,
             process(
                 f"sqlite:///{self.folder}/x.db", "--port", str(self.port), *keys, "--sweep", "3600"
             ) as collector,
+            relay_process(*at, *held) as relay,
         ):
             yield collector, relay
 
