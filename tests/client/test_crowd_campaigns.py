@@ -96,7 +96,11 @@ def test_somebody_active_throughout_is_hidden_in_the_crowd_of_all_rounds() -> No
     verdict, mechanism = verify(asked), asked.mechanism
     assert verdict.crowd_throughout is not None
     alone = mechanism.crowd(people=2_000, reports=1).gamma(1e-6).upper
-    assert verdict.crowd_throughout.upper == mechanism.crowd(people=4_000, reports=1).gamma(1e-6).upper < alone
+    assert (
+        verdict.crowd_throughout.upper
+        == mechanism.crowd(people=4_000, reports=1, mixed=True).gamma(1e-6).upper
+        < alone
+    )
     assert verdict.to_json()["crowd_throughout"]["upper"] == verdict.crowd_throughout.upper
     assert verify(one_turn(wipes=1, eps=9.0)).crowd_throughout is None
 

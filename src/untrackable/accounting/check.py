@@ -157,7 +157,7 @@ def _crowd(campaign: Campaign) -> tuple[Bracket | None, Bracket | None, list[str
     throughout = None
     if turns is not None and not turns.wipes:
         people = min(LARGEST_CROWD, declared.reports * turns.rounds)
-        throughout = mechanism.crowd(people=people, reports=1).gamma(declared.delta)
+        throughout = mechanism.crowd(people=people, reports=1, mixed=True).gamma(declared.delta)
     at = f"eps = {declared.eps:g} in a crowd of {declared.reports:,} reports a round"
     return delta, throughout, _too_large("delta", delta, declared.delta, at)
 

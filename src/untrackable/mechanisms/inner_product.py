@@ -107,6 +107,11 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         """Exact: every two values have the same factor."""
         return "exact"
 
+    @property
+    def plain_bit(self) -> bool:
+        """With one bit there is one vector, so a report is the noisy bit itself."""
+        return self.bits == 1
+
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the two values have different answers and the report has one of them, else 0.
 
@@ -128,7 +133,7 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         """Reports with the answer of one of two values, and not of the other: like the third value's or not."""
         truth, lie = self.chances()
         if self.bits == 1:
-            return CrowdClasses((truth, lie), (lie, truth), (lie, truth))
+            return CrowdClasses((truth, lie), (lie, truth), (truth, lie))
         apart, shared = map(float, self.third_answers())
         rows = [(share, third) for share, third in ((apart, lie), (shared, truth)) if share]
         return CrowdClasses(

@@ -364,17 +364,18 @@ class Mechanism(Randomizer):
     def _privacy(self, reports: int | None, values: Values) -> Pair:
         """`privacy`, after checks."""
 
-    def crowd(self, *, people: int | Sequence[int], reports: int | None = None) -> Experiment:
+    def crowd(self, *, people: int | Sequence[int], reports: int | None = None, mixed: bool = False) -> Experiment:
         """Privacy against an observer who sees everybody's reports, but not who sent which (bracket).
 
         It is for `reports` rounds, by default all that there are. In each round this many `people` send a report
         each, or one number for each round. If reports of one person can be linked over these rounds, a crowd does
-        not hide them: `ValueError`.
+        not hide them: `ValueError`. With turns that are drawn uniformly, the reports of all rounds are one crowd:
+        one round, in which reports that tell their own rounds are `mixed`.
         """
         rounds = self._unlinked_rounds(None if reports is None else checks.integer("reports", reports, low=1))
         if rounds is None:
             raise ValueError(LINKED)
-        return crowd_privacy(rounds, people=people)
+        return crowd_privacy(rounds, people=people, mixed=mixed)
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
         """The reports of the first `reports` rounds, or of all; None if those of one person can be linked."""

@@ -21,7 +21,15 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.randomizers.interface import LocalRandomizer
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.crowd import LARGEST_CROWD, CrowdClasses, CrowdParts, crowd_lower, crowd_upper
+from untrackable.theory.crowd import (
+    LARGEST_CROWD,
+    CrowdClasses,
+    CrowdParts,
+    Differing,
+    crowd_lower,
+    crowd_upper,
+)
+from untrackable.theory.crowd_bit import CrowdBit
 from untrackable.theory.experiment import BracketedExperiment, Certainty, Experiment
 from untrackable.theory.factor import Factor
 
@@ -81,7 +89,16 @@ class ClassifiedLocal(Protocol):
     """A local mechanism that knows how reports of three values differ, so that a crowd can be judged from below."""
 
     def crowd_classes(self) -> CrowdClasses:
-        """Classes of reports of two values, where everybody else holds a third; or the second if there are two."""
+        """Classes of reports of two values, where everybody else holds a third; or the first if there are two."""
+
+
+@runtime_checkable
+class BitLocal(Protocol):
+    """A local mechanism whose report may be a plain bit, for which a crowd has a bound of its own."""
+
+    @property
+    def plain_bit(self) -> bool:
+        """Whether the report is one bit, flipped with probability 1/(e^eps + 1), and nothing else."""
 
 
 @runtime_checkable
@@ -164,17 +181,20 @@ SentRounds = Sequence[tuple[Local, int]]
 """The local mechanism that rounds send a fresh report of, and the number of such rounds, in their order."""
 
 
-def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int]) -> BracketedExperiment:
+def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], mixed: bool = False) -> BracketedExperiment:
     """Two values of one person, by rounds in which this many people answer (bracket).
 
     Every round has a fresh report of its base by each. So rounds are independent given everybody's values, and the
     reports of one person cannot be linked. The upper end holds for all values of the others. The lower end is that
-    of others who all hold a third value. It is 0 if two values that reveal as much as the upper end may not exist.
+    of others who all hold one value. It is 0 if two values that reveal as much as the upper end may not exist.
+
+    Reports are `mixed` if each tells its round, which its sender drew at random, and those of all rounds are one
+    crowd. People may hold a different value in every round.
     """
     sized = _sized(rounds, people)
-    parts: Counter[tuple[CrowdParts, int]] = Counter()
+    parts: Counter[tuple[Differing, int]] = Counter()
     for base, number, count in sized:
-        parts[crowd_parts(base), number] += count
+        parts[crowd_parts(base) if mixed else crowd_differing(base), number] += count
     pure = math.fsum(count * _largest_loss(base) for base, _, count in sized)
     known = all(base.certainty == "exact" and isinstance(base, ClassifiedLocal) for base, _ in rounds)
 
@@ -204,6 +224,13 @@ def _sized(rounds: SentRounds, people: int | Sequence[int]) -> list[tuple[Local,
 def crowd_size(people: int) -> int:
     """The number of people in a crowd, after checks."""
     return checks.integer("people", people, low=2, high=LARGEST_CROWD)
+
+
+def crowd_differing(base: Local) -> Differing:
+    """How the reports of two values differ, in the way that has the sharpest bound for a crowd."""
+    if isinstance(base, BitLocal) and base.plain_bit:
+        return CrowdBit(_largest_loss(base) * (1 + _ROUNDING))
+    return crowd_parts(base)
 
 
 def crowd_parts(base: Local) -> CrowdParts:
