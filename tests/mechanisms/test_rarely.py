@@ -42,7 +42,7 @@ def test_clients_and_simulations_follow_the_law(value: int) -> None:
     counts = histogram(found[:, 0].astype(np.int64), exact)
     agrees(counts, exact, law(Rarely(eps=1.2, chance=0.3 * 1.03), value))
     agrees(counts, exact, law(Rarely(eps=1.2 * 1.05, chance=0.3), value))
-    assert np.exp(MECHANISM.base.log_likelihood(np.arange(3), value)) == pytest.approx(exact)
+    assert np.exp(MECHANISM.base.log_likelihood(np.arange(3, dtype=np.uint64), value)) == pytest.approx(exact)
 
 
 @pytest.mark.parametrize("chance", [0.3, 1.0])

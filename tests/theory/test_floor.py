@@ -155,7 +155,8 @@ def least_tracking(
             row[0, everything[tuple(sorted(place))]] -= 1
             equal.append(at(value, row))
             fixed.append(np.zeros(1))
-    found = linprog(
+    solve: Any = linprog  # Its types do not know sparse matrices.
+    found = solve(
         np.append(np.zeros(count - 1), 1.0),
         A_ub=vstack(less),
         b_ub=np.concatenate(limits),
