@@ -207,6 +207,23 @@ def test_a_plain_bit_hides_better_than_its_parts_say(base: Local) -> None:
     assert deck.crowd(people=5_000).gamma(1e-6).upper == pytest.approx(plain.upper)
 
 
+def test_secret_absence_makes_one_bit_answers_harder_to_tell() -> None:
+    """One turn in ten is not taken, by a coin of the device: so nobody knows that somebody reports."""
+    answer = Fresh(NoisyInnerProduct(bits=6, eps=2.0, width=1))
+    seen, hidden = (answer.crowd(people=10_000, reports=1, present=p).gamma(1e-6) for p in (1.0, 0.9))
+    assert hidden.upper < 0.8 * seen.upper
+    assert hidden.certainty == "upper"
+    bit = Fresh(RandomizedResponse(eps=2.0))
+    seen, hidden = (bit.crowd(people=10_000, reports=1, mixed=True, present=p).gamma(1e-6) for p in (1, 0.9))
+    assert hidden.upper < 0.8 * seen.upper
+    plain = [bit.crowd(people=10_000, reports=1, present=p).gamma(1e-6) for p in (1, 0.9)]
+    assert plain[0] == plain[1]
+    wide = Fresh(NoisyInnerProduct(bits=6, eps=2.0, width=3))
+    assert wide.crowd(people=10_000, reports=1, present=0.9).gamma(1e-6).certainty == "bracket"
+    with pytest.raises(ValueError, match="present must be between 0 and 1"):
+        bit.crowd(people=10_000, reports=1, present=1.5)
+
+
 def test_both_ends_for_one_bit_of_many_are_farther_apart() -> None:
     """By at most √2 in the shift of a Gaussian, and so a little more in eps."""
     for eps_report in (0.05, 3.0):

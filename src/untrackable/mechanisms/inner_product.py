@@ -108,9 +108,9 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         return "exact"
 
     @property
-    def plain_bit(self) -> bool:
-        """With one bit there is one vector, so a report is the noisy bit itself."""
-        return self.bits == 1
+    def bit_share(self) -> float:
+        """ρ for an answer of one bit; with one vector there is one question. Wider answers are of another kind."""
+        return self.differing() if self.width == 1 else 0.0
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the two values have different answers and the report has one of them, else 0.

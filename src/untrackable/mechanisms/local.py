@@ -72,7 +72,7 @@ class _OneNoisyBit(OneNoisyBit):
     __slots__ = ()
     certainty: ClassVar[Certainty] = "exact"
     """Some two values always have different bits before the noise."""
-    plain_bit: ClassVar[bool] = True
+    bit_share: ClassVar[float] = 1.0
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""

@@ -29,6 +29,7 @@ from untrackable.theory.crowd import (
     crowd_lower,
     crowd_upper,
 )
+from untrackable.theory.crowd_absent import CrowdAbsent
 from untrackable.theory.crowd_bit import CrowdBit
 from untrackable.theory.experiment import BracketedExperiment, Certainty, Experiment
 from untrackable.theory.factor import Factor
@@ -94,11 +95,14 @@ class ClassifiedLocal(Protocol):
 
 @runtime_checkable
 class BitLocal(Protocol):
-    """A local mechanism whose report may be a plain bit, for which a crowd has a bound of its own."""
+    """A local mechanism whose report may be one bit about a public question: a crowd then has sharper bounds."""
 
     @property
-    def plain_bit(self) -> bool:
-        """Whether the report is one bit, flipped with probability 1/(e^eps + 1), and nothing else."""
+    def bit_share(self) -> float:
+        """The share of questions to which two values have different answers; 0 if a report is not of that kind.
+
+        The bit is flipped with probability 1/(e^eps + 1). A share of 1 means that there is one question.
+        """
 
 
 @runtime_checkable
@@ -181,7 +185,9 @@ SentRounds = Sequence[tuple[Local, int]]
 """The local mechanism that rounds send a fresh report of, and the number of such rounds, in their order."""
 
 
-def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], mixed: bool = False) -> BracketedExperiment:
+def crowd_privacy(
+    rounds: SentRounds, *, people: int | Sequence[int], mixed: bool = False, present: float = 1.0
+) -> BracketedExperiment:
     """Two values of one person, by rounds in which this many people answer (bracket).
 
     Every round has a fresh report of its base by each. So rounds are independent given everybody's values, and the
@@ -189,14 +195,16 @@ def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int], mixed: boo
     of others who all hold one value. It is 0 if two values that reveal as much as the upper end may not exist.
 
     Reports are `mixed` if each tells its round, which its sender drew at random, and those of all rounds are one
-    crowd. People may hold a different value in every round.
+    crowd. People may hold a different value in every round. If the people of a round are `present` with a smaller
+    probability than 1, by a coin that nobody sees, some bounds are sharper, and these have no lower end.
     """
     sized = _sized(rounds, people)
     parts: Counter[tuple[Differing, int]] = Counter()
     for base, number, count in sized:
-        parts[crowd_parts(base) if mixed else crowd_differing(base), number] += count
+        parts[crowd_differing(base, mixed=mixed, present=present), number] += count
     pure = math.fsum(count * _largest_loss(base) for base, _, count in sized)
     known = all(base.certainty == "exact" and isinstance(base, ClassifiedLocal) for base, _ in rounds)
+    known = known and not any(isinstance(each, CrowdAbsent) for each, _ in parts)
 
     def lower() -> Experiment:
         classes: Counter[tuple[CrowdClasses, int]] = Counter()
@@ -226,11 +234,15 @@ def crowd_size(people: int) -> int:
     return checks.integer("people", people, low=2, high=LARGEST_CROWD)
 
 
-def crowd_differing(base: Local) -> Differing:
+def crowd_differing(base: Local, *, mixed: bool = False, present: float = 1.0) -> Differing:
     """How the reports of two values differ, in the way that has the sharpest bound for a crowd."""
-    if isinstance(base, BitLocal) and base.plain_bit:
+    share = base.bit_share if isinstance(base, BitLocal) else 0.0
+    if share == 1 and not mixed:
         return CrowdBit(_largest_loss(base) * (1 + _ROUNDING))
-    return crowd_parts(base)
+    parts = crowd_parts(base)
+    if share and present < 1:
+        return CrowdAbsent(math.log(parts.ratio), min(1.0, share * (1 + _ROUNDING)), present, parts)
+    return parts
 
 
 def crowd_parts(base: Local) -> CrowdParts:

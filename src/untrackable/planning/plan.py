@@ -268,7 +268,7 @@ def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
 
     def hidden(people: int, *, mixed: bool = False) -> Bracket:
         alone = goals.turns.eps_upper(mechanism.loss_of_one_report or 0.0)
-        pair = mechanism.crowd(people=people, reports=1, mixed=mixed)
+        pair = mechanism.crowd(people=people, reports=1, mixed=mixed, present=goals.turns.share)
         alike = pair.gamma(delta)
         one = alike if times == 1 else pair.gamma(goals.crowd_delta)
         return Bracket(min(one.lower, alone), min(times * alike.upper, alone))

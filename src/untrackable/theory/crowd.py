@@ -2,7 +2,8 @@
 
 One person holds one of two values. There are n people, the person among them, and each sends a report.
 `crowd_upper` bounds what is learned in many rounds from above, whatever the others hold. `crowd_lower` is what an
-observer certainly learns if all others hold one and the same value. Plain bits have a sharper bound (`crowd_bit`).
+observer certainly learns if all others hold one and the same value. Plain bits have a sharper bound (`crowd_bit`),
+and one-bit answers among people of whom some are secretly absent (`crowd_absent`).
 A round becomes a factor whose losses are multiples of one step that all rounds have in common. Losses on a lattice
 are composed in every digit, so a delta of 1e-12 is as sharp as one of 1e-3.
 
@@ -53,6 +54,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
+from untrackable.theory.crowd_absent import CrowdAbsent
 from untrackable.theory.crowd_bit import CrowdBit
 from untrackable.theory.experiment import Certainty, Experiment, chords_factor
 from untrackable.theory.factor import MACHINE_EPSILON, Factor, log_ratio
@@ -198,7 +200,7 @@ _NEARLY = 1.05
 """Rounds are nearly alike if the largest losses of one report differ by at most this factor."""
 _SEEN = 512
 """From below, only this many different rounds are looked at: those that reveal most."""
-Differing = CrowdParts | CrowdBit
+Differing = CrowdParts | CrowdBit | CrowdAbsent
 """How the reports of two values differ, and how far everybody else's can be from them."""
 Rounds = Mapping[tuple[Differing, int], int]
 """The number of rounds with such reports and this number of people."""
