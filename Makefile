@@ -96,14 +96,14 @@ clean:
 	rm -rf $(VENV) build dist $(BROWSER)/node_modules $(BROWSER)/dist clients/node/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-$(VENV)/.ready: requirements.lock pyproject.toml
+$(VENV)/.ready: requirements.lock pyproject.toml engine/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "untrackable needs Python 3.11 or newer as python3" >&2; exit 1; }
 	@rm -f $@
 	@$(PYTHON) -m venv --clear $(VENV) 2>/dev/null || { apt-get update && apt-get install --yes python3-venv \
 		&& $(PYTHON) -m venv --clear $(VENV); }
 	@echo "installing the locked dependencies into $(VENV)"
 	@$(INSTALL) --require-hashes -r requirements.lock
-	@$(INSTALL) --no-build-isolation --no-deps -e .
+	@$(INSTALL) --no-build-isolation --no-deps -e . -e ./engine
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock

@@ -58,9 +58,11 @@ def test_the_image_can_be_built_from_what_it_copies(tmp_path: Path) -> None:
     copied = [rest.split() for word, rest in steps if word == "COPY" and "--from" not in rest]
     for *sources, target in copied:
         for source in sources:
-            (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(
-                ROOT / source, tmp_path / target / source if target == "./" else tmp_path / target
-            )
+            to = tmp_path / target / source if target == "./" else tmp_path / target
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, to, symlinks=True)
+            else:
+                shutil.copy(ROOT / source, to)
     (command,) = [run for run in runs if "--no-deps" in run]
     _, *arguments = shlex.split(command)
     said([sys.executable, "-m", "pip", *arguments, "--target", str(tmp_path / "installed")], tmp_path)
