@@ -21,7 +21,7 @@ from untrackable.mechanisms.kept_bits import Bitwise, Unary
 from untrackable.mechanisms.local import RandomizedResponse
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.rarely import Rarely
-from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
+from untrackable.mechanisms.stored import InnerProduct, Memoized
 from untrackable.notebook_view import NotebookTable
 from untrackable.progress import Progress, no_progress
 from untrackable.theory.floor import le_cam_upper, tracking_lower, variance_lower
@@ -79,7 +79,7 @@ class FloorComparison(NotebookTable):
         if name == FLOOR and fitting:
             return Bracket(tracking_lower(variance, eps=self.eps, delta=self.delta, reports=rounds), math.inf)
         if name == RARELY and fitting:
-            return _tracking(Rarely.for_variance(eps=self.eps, variance=variance), rounds)
+            return _halves(Rarely.for_variance(eps=self.eps, variance=variance), rounds)
         return min((p.tracking for p in fitting), key=lambda tracking: tracking.upper, default=None)
 
 
@@ -118,45 +118,49 @@ def _variances(eps: float) -> list[float]:
     return found
 
 
-def _mechanisms(eps: float, delta: float, rounds: int | None) -> Iterator[tuple[str, Mechanism]]:
-    """All mechanisms for everybody in every round, with the parameters that are looked at."""
+def _mechanisms(eps: float, delta: float, rounds: int | None) -> Iterator[tuple[str, Mechanism, Bracket]]:
+    """All mechanisms for everybody in every round, with the parameters that are looked at, and their tracking."""
     for variance in _variances(eps):
-        yield RARELY, Rarely.for_variance(eps=eps, variance=variance)
-    yield "memoised", Memoized(RandomizedResponse(eps=eps))
+        rarely = Rarely.for_variance(eps=eps, variance=variance)
+        yield RARELY, rarely, _halves(rarely, rounds)
+    memoized = Memoized(RandomizedResponse(eps=eps))
+    yield "memoised", memoized, _halves(memoized, rounds)
     for part in np.geomspace(0.02, 4.0, 2 * _FEW).tolist():
-        yield "Bitwise", Bitwise(eps_state=eps, eps_report=part * eps)
+        kept = Bitwise(eps_state=eps, eps_report=part * eps)
+        yield "Bitwise", kept, _halves(kept, rounds, kept.state_flip.probability)
     for part in np.geomspace(0.02, 0.95, _FEW).tolist():
-        yield "RAPPOR", Unary.for_budget("L-SUE", values=2, eps=eps, eps_report=part * eps)
-        yield "LOLOHA", Loloha.for_budget("BiLOLOHA", values=2, eps=eps, eps_report=part * eps, step="exact")
+        unary = Unary.for_budget("L-SUE", values=2, eps=eps, eps_report=part * eps)
+        yield "RAPPOR", unary, _halves(unary, rounds, unary.keep, unary.add)
+        hashed = Loloha.for_budget("BiLOLOHA", values=2, eps=eps, eps_report=part * eps, step="exact")
+        seeds = _halves(hashed, rounds)
+        yield "LOLOHA", hashed, Bracket(seeds.lower, 1.0) if rounds is None else seeds
     for slots in dict.fromkeys(np.rint(np.geomspace(1, _MOST_SLOTS, 2 * _FEW)).astype(int).tolist()):
-        yield "RNIP", InnerProduct.for_budget(bits=1, slots=slots, eps=eps, delta=delta, width=1)
+        stored = InnerProduct.for_budget(bits=1, slots=slots, eps=eps, delta=delta, width=1)
+        yield "RNIP", stored, _of_stored_bits(stored, rounds)
     if rounds is not None:
-        yield DECK, Deck.for_budget(bits=1, slots=rounds, eps=eps, delta=delta)
-        yield "Fading", Fading.for_budget(bits=1, eps=eps, delta=delta)
+        deck = Deck.for_budget(bits=1, slots=rounds, eps=eps, delta=delta)
+        yield DECK, deck, _halves(deck, rounds)
+        fading = Fading.for_budget(bits=1, eps=eps, delta=delta)
+        yield "Fading", fading, _halves(fading, rounds)
 
 
-def _point(name: str, mechanism: Mechanism, rounds: int | None) -> FloorPoint:
+def _point(name: str, mechanism: Mechanism, tracking: Bracket, rounds: int | None) -> FloorPoint:
     """The people and the tracking of a mechanism; for one that fades, the people of the last round."""
-    accuracy = mechanism.accuracy(1, round=rounds or 1, candidates=range(2))
-    return FloorPoint(
-        name, rounds, accuracy.standard_error**2 / ERROR**2, _tracking(mechanism, rounds), repr(mechanism)
-    )
+    error = mechanism.accuracy(1, round=rounds or 1, candidates=range(2)).standard_error
+    return FloorPoint(name, rounds, error**2 / ERROR**2, tracking, repr(mechanism))
 
 
-def _tracking(mechanism: Mechanism, rounds: int | None) -> Bracket:
-    """The advantage by half of the reports at each of two places. For ever, each half shows all that is kept."""
-    if isinstance(mechanism, InnerProduct):
-        return _of_stored_bits(mechanism, rounds)
+def _halves(mechanism: Mechanism, rounds: int | None, *kept: float) -> Bracket:
+    """The advantage by half of the reports at each of two places.
+
+    For ever, each half shows all that is kept: bits that are 1 with these probabilities; or else two reports, which
+    show a report that is kept in full.
+    """
     if rounds is not None:
         return mechanism.tracking(rounds=range(1, rounds + 1), first=range(1, rounds // 2 + 1)).advantage()
-    if isinstance(mechanism, Bitwise):
-        kept = [mechanism.state_flip.probability]
-    elif isinstance(mechanism, Unary):
-        kept = [mechanism.keep, mechanism.add]
-    else:
-        few = mechanism.tracking(reports=_FEWEST).advantage()
-        return few if isinstance(mechanism, Stored) else Bracket(few.lower, 1.0)
-    return Bracket.point(1 - math.prod(chance**2 + (1 - chance) ** 2 for chance in kept))
+    if kept:
+        return Bracket.point(1 - math.prod(chance**2 + (1 - chance) ** 2 for chance in kept))
+    return mechanism.tracking(reports=_FEWEST).advantage()
 
 
 def _of_stored_bits(mechanism: InnerProduct, rounds: int | None) -> Bracket:
