@@ -80,6 +80,33 @@ def test_the_definition_is_below_the_bound(bits: int, eps: float, present: float
     assert found[0] > 0.2 * bound[0]
 
 
+@pytest.mark.parametrize(
+    ("values", "eps", "present", "people"), [(3, 1.0, 0.7, 3), (3, 2.0, 0.9, 4), (4, 1.5, 0.6, 3)]
+)
+def test_the_argument_holds_for_wider_answers(values: int, eps: float, present: float, people: int) -> None:
+    """Randomised response over several values: names may hold any value. It is not computed for many people."""
+    whole = math.exp(eps) + values - 1
+    told = np.where(np.eye(values) > 0, math.exp(eps), 1.0) / whole
+    bound = np.full(GAMMAS.size, present**people)
+    for reports in range(1, people):
+        largest = np.zeros(GAMMAS.size)
+        for names in itertools.combinations_with_replacement(range(values), reports):
+            seen = list(itertools.product(range(values), repeat=reports))
+            chances = np.array([math.prod(told[c, y] for c, y in zip(names, ys, strict=True)) for ys in seen])
+            ratios = np.array(
+                [np.mean([told[:, y] / told[c, y] for c, y in zip(names, ys, strict=True)], axis=0) for ys in seen]
+            )
+            for one, two in itertools.permutations(range(values), 2):
+                lost = ratios[:, one, None] - np.exp(GAMMAS) * ratios[:, two, None]
+                largest = np.maximum(largest, chances @ np.maximum(0.0, lost))
+        bound += math.comb(people, reports) * present**reports * (1 - present) ** (people - reports) * largest
+    shown = [[1 - present, *(present * law)] for law in told]
+    for others in itertools.combinations_with_replacement(range(values), people - 1):
+        for one, two in itertools.permutations(range(values), 2):
+            both = worlds(shown[one], shown[two], [shown[v] for v in others])
+            assert np.all(np.array([delta(both, gamma) for gamma in GAMMAS.tolist()]) <= bound * (1 + 1e-9))
+
+
 @pytest.mark.parametrize(("eps", "share", "reports"), [(1.0, 1.0, 4), (2.0, 2 / 3, 3), (0.5, 4 / 7, 6)])
 def test_few_reports_are_computed_as_the_formula_says(eps: float, share: float, reports: int) -> None:
     """Values between two places of the grid are split, which never makes delta smaller."""
