@@ -39,6 +39,8 @@ _FINE = 48
 """The grid has about this many places for each standard deviation."""
 _FARTHEST = 9.0
 """No larger gamma is looked at than so many standard deviations."""
+_MANY = 4096
+"""More numbers than this are put on the grid at once, before they are multiplied."""
 _NEGLIGIBLE, _NOISE = 1e-20, 1e-15
 """The probability of numbers that are left out, and the rounding error of a Fourier transform."""
 
@@ -104,9 +106,9 @@ def absent_deltas(eps: float, share: float, people: int, gammas: FloatArray, *, 
     more = 0 if size == 1 else 1
     pairs = [(k, m + more - k) for m in levels.tolist() for k in range(more, m + 1)]
     level_of = np.array([m for m in levels.tolist() for _ in range(more, m + 1)])
-    counts = {k: _numbers(k * size, flip) for k in range(int(levels[-1]) + more + 1)}
-    others = _numbers(people - low, flip)
     grid = max(1.0, math.sqrt(high * flip * (1 - flip)) / _FINE)
+    counts = {k: _numbers(k * size, flip, grid) for k in range(int(levels[-1]) + more + 1)}
+    others = _numbers(people - low, flip, grid)
     ahead = {k: _on_grid(values, chances, grid) for k, (values, chances) in counts.items()}
     total = np.zeros(gammas.size)
     for place, alpha in enumerate(np.exp(gammas).tolist()):
@@ -138,14 +140,18 @@ def _reach(trials: int, chance: float) -> tuple[int, int]:
     return max(0, math.floor(mean - far)), min(trials, math.ceil(mean + far))
 
 
-def _numbers(trials: int, flip: float) -> tuple[FloatArray, FloatArray]:
-    """The flips of this many reports, less their mean, and their probabilities."""
+def _numbers(trials: int, flip: float, grid: float) -> tuple[FloatArray, FloatArray]:
+    """The flips of this many reports, less their mean, with their probabilities. Many are put on the grid."""
     from scipy.stats import binom
 
     low, high = _reach(trials, flip)
     numbers: NDArray[np.int64] = np.arange(low, high + 1)
     around: FloatArray = numbers.astype(np.float64) - trials * flip
-    return around, np.asarray(binom.pmf(numbers, trials, flip))
+    law: FloatArray = np.asarray(binom.pmf(numbers, trials, flip))
+    if numbers.size <= _MANY:
+        return around, law
+    start, law = _on_grid(around, law, grid)
+    return start + grid * np.arange(law.size), law
 
 
 def _on_grid(values: FloatArray, chances: FloatArray, grid: float) -> _Law:
