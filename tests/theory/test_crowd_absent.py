@@ -152,3 +152,11 @@ def test_if_too_few_are_absent_the_other_bound_holds() -> None:
     louder = kind(3.0, 0.4, 0.5)
     assert absent.joined(louder).shift(500) >= max(absent.shift(500), louder.shift(500))
     assert absent.joined(louder).largest == louder.largest
+
+
+@pytest.mark.parametrize("eps", [1e-9, 5.0, 40.0])
+def test_the_extremes(eps: float) -> None:
+    for people in (2, 50, 10**9):
+        absent = kind(eps, 0.5, 0.5)
+        found, before = (crowd_upper({(each, people): 1}).gamma(1e-6).upper for each in (absent, absent.otherwise))
+        assert 0 <= found <= min(eps * (1 + 1e-9), 1.02 * before + 1e-12)

@@ -37,8 +37,8 @@ _STEPS, _GAMMAS = (48, 16), (96, 48)
 """The number of steps of k₀, and of gammas, for a sharp bound and for a less sharp one."""
 _FINE = 48
 """The grid has about this many places for each standard deviation."""
-_FARTHEST = 9.0
-"""No larger gamma is looked at than so many standard deviations."""
+_FARTHEST, _LOUDEST = 9.0, 2.0
+"""No larger gamma is looked at than so many standard deviations, and no larger one than this."""
 _MANY = 4096
 """More numbers than this are put on the grid at once, before they are multiplied."""
 _NEGLIGIBLE, _NOISE = 1e-20, 1e-15
@@ -77,7 +77,7 @@ class CrowdAbsent:
         everybody = self.otherwise.deltas(people, gammas, sharp=sharp)
         nobody_absent = self.present**people
         steps, points = (each[0] if sharp else each[1] for each in (_STEPS, _GAMMAS))
-        farthest = min(self.largest, _FARTHEST * self.shift(people) + self.shift(people) ** 2)
+        farthest = min(self.largest, _FARTHEST * self.shift(people) + self.shift(people) ** 2, _LOUDEST)
         own = np.linspace(0.0, farthest, points)
         found = absent_deltas(self.eps, self.share, people, own, steps=steps) + nobody_absent
         # Delta is convex in α, so it lies below its chords.
