@@ -76,8 +76,8 @@ def busy(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def load(address: str, pid: int, target: Target, turn: int, connections: int) -> Load:
-    """Send the bodies of one turn as fast as answers come."""
+def load(address: str, pid: int, target: Target, turn: int, connections: int, rest: float = 0.0) -> Load:
+    """Send the bodies of one turn as fast as answers come. What the server does in the `rest` afterwards counts."""
     given = {**target._asdict(), "start": turn * target.bodies, "count": target.bodies}
     before = busy(pid)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
@@ -85,6 +85,7 @@ def load(address: str, pid: int, target: Target, turn: int, connections: int) ->
         script.flush()
         command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "-s", script.name, address]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    time.sleep(rest)
     requests, rate = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s+([\d.]+)", said)
     assert requests is not None and rate is not None and "Non-2xx" not in said, said  # noqa: S101, PT018
     if int(requests[1]) > target.bodies:

@@ -7,8 +7,8 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from tests.enumeration import FiniteMechanism, Law, Stream
 from untrackable.mechanisms.rappor import Rappor
-from untrackable.theory.enumeration import FiniteMechanism, Law, Stream
 
 
 def flip(eps: float) -> float:
@@ -183,3 +183,8 @@ def product(laws: list[dict[Hashable, float]]) -> Law:
         tuple(outcome for outcome, _ in combination): math.prod(p for _, p in combination)
         for combination in itertools.product(*(law.items() for law in laws))
     }
+
+
+def subsets(rounds: Sequence[int]) -> Iterable[tuple[int, ...]]:
+    """Every set J of rounds."""
+    return itertools.chain.from_iterable(itertools.combinations(rounds, n) for n in range(len(rounds) + 1))

@@ -3,8 +3,8 @@
 import itertools
 from collections.abc import Hashable, Sequence
 
+from tests.enumeration import FiniteMechanism, Law, Stream
 from tests.oracles import flip, response
-from untrackable.theory.enumeration import FiniteMechanism, Law, Stream
 
 Bits = tuple[int, ...]
 

@@ -67,6 +67,12 @@ class Bracket:
         """The distance between the two ends."""
         return 0.0 if self.lower == self.upper else self.upper - self.lower
 
+    @property
+    def known_ends(self) -> tuple[float | None, float | None]:
+        """The lower and the upper end. None stands for one that is not known."""
+        lower = None if self.certainty in ("upper", "unresolved") else self.lower
+        return lower, None if self.certainty == "lower" else self.upper
+
     def __repr__(self) -> str:
         return f"Bracket({self.lower!r}, {self.upper!r}; {self.certainty})"
 

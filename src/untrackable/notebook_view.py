@@ -69,9 +69,13 @@ class NotebookTable(NotebookView):
         """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self) -> Any:
-        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        return self.to_arrow().to_pandas()
+    def to_pandas(self, **options: Any) -> Any:
+        """The table of `to_arrow`, which takes the options, as a pandas data frame, if pandas is installed."""
+        try:
+            importlib.import_module("pandas")
+        except ImportError:
+            raise ImportError("pandas is not installed: `pip install pandas`, or use to_arrow()") from None
+        return self.to_arrow(**options).to_pandas()
 
 
 def _display(module: str) -> Any:

@@ -1,4 +1,4 @@
-"""Units of numbers: how people write a quantity, such as 1.5 s, and how it is read."""
+"""Numbers and their units: how people write them, such as 1,000,000, 5 % or 1.5 s, and how they are read."""
 
 import re
 from fractions import Fraction
@@ -14,6 +14,30 @@ UNITS = tuple(unit for scale in _SCALES for unit in scale)
 """All units; the empty one is that of plain numbers."""
 _QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)\s*([A-Za-z%]*)\s*")
 _DIGITS, _LONGEST = 12, 40
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(%?)")
+_ROUNDS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
+_BETWEEN = re.compile(r"(?<=\d)[,_ \u202f\u00a0](?=\d{3}(?!\d))")
+"""What may stand between thousands."""
+
+
+def read_number(text: str) -> Fraction:
+    """The number that a text is. 1,000,000 and 1e6 are the same, and 5 % is 0.05. ValueError if it is none."""
+    match = _NUMBER.fullmatch(_BETWEEN.sub("", text.strip()))
+    if match is None:
+        raise ValueError(f"{text!r} is not a number such as 100000, 1e6 or 1,000,000")
+    return Fraction(match[1]) / (100 if match[2] else 1)
+
+
+def read_rounds(text: str, *, most: int, last: int) -> list[int]:
+    """The rounds that a text such as 1-7,9 names, in order."""
+    rounds: set[int] = set()
+    for part in text.split(","):
+        match = _ROUNDS.fullmatch(part)
+        first, end = (0, 0) if match is None else (int(match[1]), int(match[2] or match[1]))
+        if not 1 <= first <= end <= last or len(rounds) + end - first >= most:
+            raise ValueError(f"rounds must be written 1-7,9, with at most {most:,} numbers from 1 to {last}")
+        rounds.update(range(first, end + 1))
+    return sorted(rounds)
 
 
 def scale_of(unit: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from untrackable import Deck, Fresh
-from untrackable.answers.answer import CellSpreads, Question
+from untrackable.answers.answer import Question, spreads_of_cells
 from untrackable.encodings import Bit, Categories, Choices, Encoding, Record
 from untrackable.estimation.estimate import Estimate
 from untrackable.mechanisms.interface import Mechanism
@@ -164,7 +164,7 @@ def test_cells_are_within_1_3_times_the_normal_radius() -> None:
                         0.05 / together,
                         np.zeros(1),
                         span=np.array([law.span]),
-                        spread=CellSpreads([law.spread]),
+                        spread=spreads_of_cells([law.spread]),
                     )
                     lower, upper = result.ends()
                     variance = share * law.held + (1 - share) * law.elsewhere  # The same for all other entries.

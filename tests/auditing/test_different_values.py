@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import FiniteMechanism, Stream, streams_factor
 from untrackable import Bitwise, Deck, Rappor, Stored
 from untrackable.auditing.attacks import link, matched_upper
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor
 from untrackable.theory.experiment import Experiment
 
 RATES = (1e-3, 0.01, 0.05, 0.2, 0.6)

@@ -401,7 +401,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
         audit_file(path, format="octal")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="people must be at least 16"):
         audit_file(path, people=3)
-    with pytest.raises(TypeError, match="mechanism must have a method link_scores"):
+    with pytest.raises(TypeError, match="mechanism must be a Mechanism, not object"):
         audit_file(path, mechanism=object())  # type: ignore[arg-type]
     wide = audit_file(path, mechanism=Deck(bits=6, slots=4, eps_report=1.0, width=1), value=0)
     assert wide.malformed == 72

@@ -16,26 +16,27 @@ from tests.display.test_audit_page import browser as browser  # the same browser
 from untrackable.collector.app import create_app
 from untrackable.collector.settings import open_store
 
-
-class _Application(BaseHTTPRequestHandler):
-    """Answers every request with a page that waits for what tests put into it."""
-
-    def do_GET(self) -> None:
-        body = b"<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>An application</title>"
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+WAITING = "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>An application</title>"
+"""A page that waits for what tests put into it."""
 
 
 @contextmanager
-def application() -> Iterator[str]:
-    """The address of a running application."""
-    server = ThreadingHTTPServer(("localhost", 0), _Application)
+def application(page: str = WAITING) -> Iterator[str]:
+    """The address of a running application, which answers every request with its only page."""
+
+    class Application(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = page.encode()
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("localhost", 0), Application)
     showing = threading.Thread(target=server.serve_forever)
     showing.start()
     try:
@@ -60,8 +61,8 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
             assert serving.is_alive()
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with application() as page:
-            yield Asking(store, clock, f"http://127.0.0.1:{port}", page)
+        with application() as address:
+            yield Asking(store, clock, f"http://127.0.0.1:{port}", address)
     finally:
         server.should_exit = True
         serving.join()

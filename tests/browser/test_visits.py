@@ -3,18 +3,15 @@
 import asyncio
 import json
 import secrets
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
 
 import pytest
 from playwright.async_api import Page, async_playwright
 
+from tests.browser.conftest import application
 from tests.browser.test_refusals import KEPT
 from tests.browsers import SWITCHES, executable
 from tests.relay.numbered_people import EPS, ShortRounds
@@ -41,33 +38,6 @@ SITE = Template("""<!doctype html><meta charset=utf-8><link rel=icon href=data:,
 
 A first visit (#joins) is also one of an earlier time: people who are new to a site join with a later visit.
 """
-
-
-@contextmanager
-def site(page: str) -> Iterator[str]:
-    """The address of a running site with one page."""
-
-    class Site(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = page.encode()
-            self.send_response(200)
-            self.send_header("content-type", "text/html")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("localhost", 0), Site)
-    showing = threading.Thread(target=server.serve_forever)
-    showing.start()
-    try:
-        yield f"http://localhost:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        showing.join()
 
 
 Came = dict[int, bool]
@@ -120,7 +90,7 @@ def test_every_turn_of_people_who_came_is_counted_once(tmp_path: Path) -> None:
         campaign=study.asked.id,
         eps=EPS,
     )
-    with site(page) as address, ThreadPoolExecutor(1) as visiting:
+    with application(page) as address, ThreadPoolExecutor(1) as visiting:
         visited = visiting.submit(asyncio.run, visits(study, address))
         study.go_on_with_kills(visited.result)
     came, counted = [number for number, whole in visited.result().items() if whole], study.counted()

@@ -801,6 +801,25 @@ def test_a_campaign_with_a_relay(keys: Path, tmp_path: Path) -> None:
 HOLDS = "https://relay.example/gateways/study"
 
 
+def test_the_lines_for_a_web_page(tmp_path: Path) -> None:
+    places, server = [tmp_path / "one.json", tmp_path / "two.json"], "https://collect.example"
+    for number, place in enumerate(places):
+        assert (
+            run("campaign", "new", str(place), *NEW, "--rounds", "4", "--first", f"209{number}-01-01").exit_code
+            == 0
+        )
+    ids = [Campaign.from_bytes(place.read_bytes()).id for place in places]
+    both = run("campaign", "embed", *map(str, places), "--server", f"{server}/", "--answer", "mine()").output
+    assert f'server: "{server}",' in both
+    assert f'"{ids[0]}": mine(),' in both
+    assert f'"{ids[1]}": null,' in both
+    assert both.count("<untrackable-consent>") == both.count("takePart({") == 1
+    wrong = run("campaign", "embed", str(places[0]), "--server", "collect.example")
+    assert (wrong.exit_code, "--server must be an address" in wrong.output) == (1, True)
+    many = run("campaign", "embed", str(places[0]), "--server", server, *["--answer", "1"] * 2)
+    assert (many.exit_code, "at most one --answer" in many.output) == (1, True)
+
+
 def test_a_campaign_with_a_relay_that_holds(keys: Path, tmp_path: Path) -> None:
     place = tmp_path / "crowd.json"
     asked = [*NEW, *CROWD, "--eps", "4", "--gateway", str(keys), "--hold-at", HOLDS]
@@ -809,7 +828,8 @@ def test_a_campaign_with_a_relay_that_holds(keys: Path, tmp_path: Path) -> None:
     made = Campaign.from_bytes(place.read_bytes())
     assert made.relay == HoldingRelay(HOLDS, 3600), "the full hour that is at least ten minutes later"
     assert f"sent to the relay {HOLDS}, which knows who sends them and cannot read them" in told.output
-    assert f"{HOLDS} releases the first round on 8 January 2099, 01:00 UTC." in told.output
+    held = f"{HOLDS} holds the reports of a round and releases them once, 1 hour after the end of the round"
+    assert f"{held}; those of the first round on 8 January 2099, 01:00 UTC." in told.output
     checked = run("campaign", "verify", str(place))
     released = f"released: the reports of a round, which are this crowd, at once by {HOLDS}, 3,600 seconds after"
     assert released in checked.output

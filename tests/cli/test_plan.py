@@ -8,10 +8,10 @@ import click
 import pytest
 
 from tests.cli.commands import run
-from untrackable.cli.options import exact_number
 from untrackable.encodings import Categories
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.campaign_draft import CampaignDraft
+from untrackable.units import read_number
 
 GOOD = ("--people", "100,000", "--values", "16", "--rounds", "52", "--eps", "4")
 QUESTIONS = """
@@ -108,10 +108,10 @@ def test_numbers_as_people_type_them() -> None:
         for people, rounds, eps in (("1000000", "1000", "2"), ("1e6", "1e3", "2.0"), ("1,000,000", "1,000", "2e0"))
     ]
     assert result[0] == result[1] == result[2]
-    assert [exact_number(text) for text in ("1_000", "2.5e3", ".5")] == [1000, 2500, exact_number("0.5")]
+    assert [read_number(text) for text in ("1_000", "2.5e3", ".5")] == [1000, 2500, read_number("0.5")]
     for wrong in ("1,00", "1e", "ten", "1,000,00", "", "nan", "inf"):
         with pytest.raises(ValueError, match="is not a number such as"):
-            exact_number(wrong)
+            read_number(wrong)
 
 
 def test_goals_that_are_not_met_name_the_nearest_changes_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +137,7 @@ def test_the_next_commands_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "untrackable plan --people 100000 --values 16 --rounds 52 --eps 4 --relay --json > plan.json" in lines
     assert "untrackable gateway new gateway.keys --json > gateway.json" in lines
     assert any(line.startswith("untrackable campaign new campaign.json --plan plan.json") for line in lines)
+    assert "with any visit in their round if the relay holds reports." in " ".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -177,10 +178,13 @@ def test_a_mean_or_quantiles_may_be_wanted(want: str, tmp_path: Path) -> None:
 def test_strings_and_several_answers() -> None:
     said = " ".join(plan("--people", "1e8", "--strings", "8", "--rounds", "4", "--eps", "4")[1].split())
     assert "of people hold are found (predicted)" in said
+    assert "Web pages cannot ask this" in said
     several = ("--people", "1e6", "--choice", "a", "--choice", "b", "--choice", "c", "--rounds", "4", "--eps", "4")
     said = " ".join(plan(*several)[1].split())
     assert "Best way to ask: one report about all questions together." in said
     assert "divide" in said
+    assert "A web page needs a few lines" in said
+    assert "sends one report, with a visit late enough in their round." in said
 
 
 def test_questions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

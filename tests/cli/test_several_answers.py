@@ -39,7 +39,7 @@ def test_the_plan_says_which_way_is_best(monkeypatch: pytest.MonkeyPatch) -> Non
     words = flat(told)
     for part in (
         "the share of an answer is off by at most",
-        "untrackable plan --choice search --choice 'export it' --choice share --people 1000000",
+        "untrackable plan --people 1000000 --choice search --choice 'export it' --choice share",
         "untrackable campaign new campaign.json --plan plan.json",
     ):
         assert part in words

@@ -391,7 +391,7 @@ def test_a_damaged_file_is_no_answer(reports: Path) -> None:
     ("option", "message"),
     [
         (("--only-rounds", "x"), "rounds must be written 1-7,9"),
-        (("--only-rounds", "1-99999999"), "fewer than a million"),
+        (("--only-rounds", "1-99999999"), "with at most 1,048,576 numbers"),
         (("--only-rounds", "7"), "no reports in these rounds"),
         (("--plot", "x.txt"), "must end in one of .svg, .pdf, .png"),
         (("--export", "no/x.csv"), "there is no folder"),

@@ -91,15 +91,14 @@ VECTORS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 
-import json
+import io, json
 from pathlib import Path
 from untrackable.randomizers import from_json
-from untrackable.randomizers.randomness import Recorded
 
 for group in json.loads(Path(sys.argv[2]).read_text()):
     made = from_json(json.loads(group["mechanism"]))
     for case in group["cases"]:
-        entropy = Recorded(bytes.fromhex(case["entropy"]))
+        entropy = io.BytesIO(bytes.fromhex(case["entropy"])).read
         state, reports = made.new_state(int(case["value"]), entropy), []
         for round, change in zip(case["rounds"], case["changes"]):
             if change is not None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.mechanisms.exact_laws import agrees, histogram
+from tests.recorded_entropy import Recorded
 from tests.vectors.make import stream
 from untrackable.client.state import SIZE, Ratchet
-from untrackable.randomizers.randomness import Recorded, below
+from untrackable.randomizers.randomness import below
 from untrackable.theory.turns import Turns
 
 PEOPLE = 30_000

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -291,25 +291,58 @@ def test_other_words_do_not_switch_it_off(name: tuple[str, str], monkeypatch: py
     assert not quiet.switched_off()
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not Path("/usr/bin/strace").exists(), reason="there is no strace")
-def test_switched_off_the_system_sees_no_socket_and_no_file(tmp_path: Path) -> None:
-    (tmp_path / "document").write_bytes(turns_campaign().to_bytes())
-    script = (
-        "import sys; from untrackable.client.take_part import take_part\n"
-        "print(take_part(open(sys.argv[1], 'rb').read(), 'http://127.0.0.1:9', 2, folder=sys.argv[2]))"
-    )
-    traced = ["strace", "-f", "-e", "trace=network,openat,mkdir,clone,vfork,fork", "-o", str(tmp_path / "log")]
-    command = [*traced, sys.executable, "-c", script, str(tmp_path / "document"), str(tmp_path / "c")]
-    for switch in ("1", "0"):
-        environment = {**os.environ, "DO_NOT_TRACK": switch}
-        run = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, timeout=120, check=False, env=environment
+@pytest.fixture
+def traced(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
+    """What a program says that takes part once, and the system calls of it about files, networks and processes."""
+    if sys.platform != "linux" or not Path("/usr/bin/strace").exists():
+        pytest.skip("there is no strace")
+
+    def calls(asked: Campaign, folder: Path, **environment: str) -> tuple[str, list[str]]:
+        (tmp_path / "document").write_bytes(asked.to_bytes())
+        script = (
+            "import sys; from untrackable.client.take_part import take_part\n"
+            "document = open(sys.argv[1], 'rb').read(); open('/dev/null').close()\n"
+            "print(take_part(document, 'http://127.0.0.1:9', 2, folder=sys.argv[2]))"
         )
-        log = (tmp_path / "log").read_text()
+        log, seen = tmp_path / "log", "trace=network,process,openat,?mkdir,?rename"
+        watched = ["/usr/bin/strace", "-f", "-e", seen, "-o", str(log), sys.executable, "-c", script]
+        run = subprocess.run(  # noqa: S603
+            [*watched, str(tmp_path / "document"), str(folder)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, **environment},
+        )
         if "ptrace" in run.stderr:
             pytest.skip("processes may not be traced here")
-        assert ("socket(" in log or "fork(" in log or str(tmp_path / "c") in log) == (switch == "0"), run.stderr
-        assert (run.stdout.strip() == take_part.OFF) == (switch == "1")
+        lines = log.read_text().splitlines()
+        begin = next(place for place, line in enumerate(lines) if '"/dev/null"' in line)
+        return run.stdout.strip(), [
+            line for line in lines[begin + 1 :] if "(" in line and "exit_group(" not in line
+        ]
+
+    return calls
+
+
+def test_switched_off_the_system_sees_no_socket_and_no_file(
+    traced: Callable[..., tuple[str, list[str]]], tmp_path: Path
+) -> None:
+    asked = turns_campaign()
+    assert traced(asked, tmp_path / "c", DO_NOT_TRACK="1") == (take_part.OFF, [])
+    said, calls = traced(asked, tmp_path / "c", DO_NOT_TRACK="0")
+    assert said == take_part.HANDED_OVER
+    assert any("execve(" in line for line in calls)
+
+
+def test_of_a_run_without_a_turn_the_system_sees_one_small_file(
+    traced: Callable[..., tuple[str, list[str]]], tmp_path: Path
+) -> None:
+    asked = turns_campaign(rounds=3, first_round=int(time.time()) + HOUR)
+    joined(tmp_path / "c", asked, time.time)
+    said, [call] = traced(asked, tmp_path / "c")
+    assert said == take_part.NOTHING
+    assert f'"{tmp_path / "c" / "next"}", O_RDONLY' in call
 
 
 def test_a_run_without_a_turn_opens_one_small_file(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.client.samples import DAY, START, campaign, turns_campaign
+from tests.recorded_entropy import Recorded
 from tests.vectors.make import stream
 from untrackable.client.client import Member
 from untrackable.client.folder import Folder, framed
@@ -32,7 +33,6 @@ from untrackable.mechanisms.local import OneBitMean, RandomizedResponse, SubsetS
 from untrackable.mechanisms.stored import InnerProduct
 from untrackable.mechanisms.views import Views
 from untrackable.protocol.campaign import Campaign, CrowdGuarantee, Gateway, GatewayKey
-from untrackable.randomizers.randomness import Recorded
 from untrackable.strict_json import canonical
 
 PLACE = Path(__file__).parent.parent / "vectors" / "client" / "lives.json"

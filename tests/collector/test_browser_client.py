@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.browser.questions import BEGIN, HOUR, about, in_a_crowd, question
+from tests.browser.questions import BEGIN, HOUR, SET, about, in_a_crowd, question
 from tests.collector.servers import Collector
 from tests.collector.test_app import problem
 from untrackable.collector import browser
@@ -20,6 +20,7 @@ from untrackable.encodings.record import Path as AnswerPath
 from untrackable.encodings.record import Record
 from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.mechanisms.deck import Deck
+from untrackable.mechanisms.divided import Divided
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import OneBitMean, Present, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.local_interface import Local
@@ -187,6 +188,7 @@ def test_campaigns_that_the_client_cannot_answer_have_no_such_lines() -> None:
         question(about(PATH, 1), PATH),
         question(Views.prefixes(bits=4, eps=1)),
         question(OneBitMean(values=12, eps=1)),
+        question(Divided(sizes=(1, 7), eps=1), SET),
         in_a_crowd(question()),
     ]
     other = KeyConfig(1, bytes(range(32)), (Suite(1, 3), Suite(1, 1))).to_bytes()

@@ -21,12 +21,12 @@ from untrackable.collector import api, closing
 from untrackable.collector.api import create_campaign
 from untrackable.collector.closing import delete_campaign, end_campaign
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Refused
 from untrackable.collector.service import Service
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Round, RoundsClosed, Store, StoredCampaign
 from untrackable.errors import StoreUnavailable
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 LATER = BEGIN + HOUR + SETTINGS.grace
 

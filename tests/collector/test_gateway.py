@@ -29,15 +29,17 @@ from tests.collector.servers import SETTINGS, Collector, collecting
 from tests.oblivious.key_lists import configs_from_bytes
 from untrackable.collector.api import check_gateway_keys
 from untrackable.collector.gateway import WatchedKeys
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Rows
-from untrackable.collector.uploads import Answer, ReportUpload, SmallPost
+from untrackable.collector.uploads import ReportUpload
 from untrackable.errors import GatewayKeysError, StoreUnavailable
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.oblivious.key_config import KeyConfig
 from untrackable.oblivious.sealing import SealedRequest, seal_request
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
+from untrackable.serving.small_posts import Answer, SmallPost
 
 ASKED = campaign()
 
@@ -145,7 +147,7 @@ def test_every_sealed_request_is_answered_after_a_sync(gateway: Gateway, monkeyp
         sealed_reports(config, ASKED, fresh(1), path=b"/metrics"): (404, "not-found"),
         seal_request(config, b"\xff" * 50): (400, "malformed-request"),
     }.items():
-        post = SmallPost(GATEWAY, b"message/ohttp-req", sealed.body)
+        post = SmallPost(GATEWAY, b"message/ohttp-req", sealed.body, b"")
         assert http.portal is not None
         assert http.portal.call(functools.partial(upload.store_small, post, answers.put))
         assert syncing.wait(30), expected
@@ -272,7 +274,7 @@ def test_reports_for_a_crowd_are_refused_in_the_clear(gateway: Gateway) -> None:
     assert gateway.send(sealed_reports(gateway.config, ASKED, fresh(1))) == (204, None)
     assert gateway.count() == 1
     upload: ReportUpload = gateway.collector.http.app.state.upload  # type: ignore[attr-defined]
-    post = SmallPost(f"/campaigns/{ASKED.id}/reports", b"application/octet-stream", fresh(1))
+    post = SmallPost(f"/campaigns/{ASKED.id}/reports", b"application/octet-stream", fresh(1), b"")
     answers: list[object] = []
     assert not upload.store_small(post, answers.append)
     acceptance.sealed_only = False

@@ -11,9 +11,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from untrackable.collector.problems import Problem, Refused
-from untrackable.collector.uploads import Answer, LimitedProtocol, SmallPost
+from untrackable.collector.problems import Problem
+from untrackable.collector.uploads import LimitedProtocol
 from untrackable.serving import connections
+from untrackable.serving.problems import Refused
+from untrackable.serving.small_posts import Answer, SmallPost
 
 POST = b"POST /x HTTP/1.1\r\nhost: x\r\ncontent-type: a/b\r\ncontent-length: 3\r\n\r\nabc"
 LAST = POST.replace(b"host: x", b"connection: close")

@@ -20,8 +20,9 @@ from uvicorn.supervisors import Multiprocess
 
 from untrackable.collector.problems import Problem
 from untrackable.collector.uploads import LimitedProtocol
-from untrackable.serving import connections
+from untrackable.serving import connections, small_posts
 from untrackable.serving.connections import BoundedProtocol
+from untrackable.serving.small_posts import SmallPostProtocol
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -55,7 +56,7 @@ def test_the_locked_version_is_within_the_range(lock: str) -> None:
 def test_every_overridden_method_is_there_with_the_same_parameters() -> None:
     overridden = {
         name
-        for known in (BoundedProtocol, LimitedProtocol)
+        for known in (BoundedProtocol, SmallPostProtocol, LimitedProtocol)
         for name, result in vars(known).items()
         if inspect.isfunction(result) and not name.startswith("__") and hasattr(HttpToolsProtocol, name)
     }
@@ -80,7 +81,7 @@ def test_every_overridden_method_is_there_with_the_same_parameters() -> None:
 
 def test_our_own_names_hide_none_of_uvicorns() -> None:
     """A private attribute that a later version adds must not be one that is in use here."""
-    source = inspect.getsource(connections) + inspect.getsource(LimitedProtocol)
+    source = inspect.getsource(connections) + inspect.getsource(small_posts) + inspect.getsource(LimitedProtocol)
     ours = set(re.findall(r"self\.(_\w+)", source))
     theirs = set(re.findall(r"self\.(_\w+)", inspect.getsource(HttpToolsProtocol))) | set(vars(HttpToolsProtocol))
     assert len(ours) > 5

@@ -18,7 +18,7 @@ from tests.estimation.test_saved_sums import OTHERS
 from tests.mechanisms.test_client_states import ONE_OF_EACH
 from untrackable import Categories, Deck, Fading, InnerProduct
 from untrackable.collector import writer as writer_module
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import Round, Store
 from untrackable.collector.writer import (
@@ -32,6 +32,8 @@ from untrackable.collector.writer import (
 from untrackable.errors import StoreUnavailable
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol import wire
+from untrackable.serving import group_commit
+from untrackable.serving.problems import Refused
 
 
 def test_large_bodies_leave_room_for_small_ones(store: Store) -> None:
@@ -57,7 +59,7 @@ def test_two_halves_of_a_report_are_not_a_report(collector: Collector) -> None:
     acceptance, (whole, other) = service.acceptance(asked.id), bodies(asked, 2)
     answers: list[object] = []
     sent = (whole[:10], whole[10:], other)
-    waiting = [writer_module._Waiting(acceptance, body, answers.append) for body in sent]
+    waiting = [writer_module._Waiting(acceptance=acceptance, body=body, answer=answers.append) for body in sent]
     service.writer._store_group(waiting)
     assert [one.outcome is None for one in waiting] == [False, False, True]
     assert collector.store.count(Round(asked.id, 1)) == 1
@@ -81,7 +83,7 @@ def test_a_bad_report_costs_the_good_ones_of_its_group_little(
 
     monkeypatch.setattr(acceptance, "read", counted)
     answers: list[object] = []
-    waiting = [writer_module._Waiting(acceptance, body, answers.append) for body in sent]
+    waiting = [writer_module._Waiting(acceptance=acceptance, body=body, answer=answers.append) for body in sent]
     service.writer._store_group(waiting)
     assert [i for i, one in enumerate(waiting) if one.outcome is not None] == [place]
     assert collector.store.count(Round(asked.id, 1)) == 255
@@ -114,7 +116,7 @@ def test_the_writer_waits_for_more_only_if_that_is_worth_it(
             writer._wait_for_more(3, 16, 3.0)
         assert len(asked) == before + 1
     assert pauses == [1, 3, 7, 15, 31, 31, 31, 31]
-    assert asked[-1] == (17, writer_module._LONGEST_WAIT)
+    assert asked[-1] == (17, group_commit._LONGEST_WAIT)
     come = 16
     writer._wait_for_more(3, 16, 0.002)
     assert writer._without_wait == 0
@@ -134,7 +136,9 @@ def test_a_request_that_cannot_be_answered_leaves_the_others_theirs(
 
     told = (fail, answers.append)
     writer._held += 46
-    writer._answer([writer_module._Waiting(acceptance, bytes(23), each, 23) for each in told])
+    writer._answer(
+        [writer_module._Waiting(acceptance=acceptance, body=bytes(23), answer=each, reserved=23) for each in told]
+    )
     assert answers == [None]
     assert writer._held == 0
     assert "could not be answered because of a fault" in caplog.text

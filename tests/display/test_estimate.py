@@ -1,6 +1,6 @@
 """Answers in words."""
 
-from untrackable.display.estimate import band_words, interval_words, rounds_words
+from untrackable.display.estimate import interval_words, rounds_words
 from untrackable.display.numbers import range_words
 
 
@@ -23,4 +23,3 @@ def test_who_stands_out_is_said_by_the_interval_alone() -> None:
         "Where intervals overlap",
         "Answers that are not shown may be as frequent as some of these.",
     ]
-    assert "all 12 rounds and all answers at once, except with probability 5 % (upper)" in band_words(0.05, 12)

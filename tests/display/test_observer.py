@@ -2,7 +2,7 @@
 
 from untrackable.auditing.attacks import Followed
 from untrackable.brackets import Bracket
-from untrackable.display.observer import followed_rows, followed_words, rival_words
+from untrackable.display.observer import followed_rows, followed_words
 from untrackable.theory.accuracy import Matched
 
 
@@ -24,4 +24,3 @@ def test_rows_have_intervals_and_bounds() -> None:
     result = followed_rows([point(1, 1, bound=0.01), point(2, 75, different=True)])
     assert result[(1, False)] == ("0.33 % (0.00 to 2.34 %)", "≤ 1.00 %")
     assert result[(2, True)] == ("25.00 % (23.00 to 27.00 %)", "")
-    assert "(eps = 8)" in rival_words(8.0)

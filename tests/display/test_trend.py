@@ -9,6 +9,7 @@ import pytest
 from tests.display.notebook_results import result
 from tests.display.test_charts import charts, drawn
 from untrackable.answers.trend import NumberTrend
+from untrackable.cli.terminal import parts
 from untrackable.display.estimate import common_unit, quantity_in
 from untrackable.display.trend import Trends, notes, tables, unchanged_sentence
 
@@ -59,12 +60,11 @@ def _axis(trend: NumberTrend) -> str:
 
 def test_numbers_beside_each_other_fit_the_terminal() -> None:
     result = Trends((), (_median(), _median(quantile=0.9), _median(quantile=0.95)), 0.05, "")
-    (wide,) = tables(result, 200)
-    assert list(wide) == ["round", "reports", "median", "90th percentile", "95th percentile"]
-    first, *_, last = tables(result, 40)
-    assert list(first) == ["round", "reports", "median"]
-    assert list(last) == ["round", "reports", "95th percentile"]
-    assert first["round"] == last["round"] == [str(number) for number in range(1, 7)]
+    (table,) = tables(result)
+    assert table.headings == ("round", "reports", "median", "90th percentile", "95th percentile")
+    assert list(parts(table, 200)) == [[0, 1, 2, 3, 4]]
+    assert list(parts(table, 40)) == [[0, 1, 2, 3], [0, 1, 4]]
+    assert [row[0] for row in table.rows] == [str(number) for number in range(1, 7)]
 
 
 def test_values_that_did_not_change_for_certain_are_named() -> None:

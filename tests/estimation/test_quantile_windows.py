@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from untrackable.estimation.estimate import possible_places
-from untrackable.estimation.rounds import Errors, RoundQuantiles, all_windows
+from untrackable.estimation.rounds import Errors, RoundQuantiles, all_windows, means_of_windows
 
 
 def quantiles(frequencies: NDArray[np.float64], quantile: float, deviation: float = 1e-6) -> RoundQuantiles:
@@ -26,16 +26,8 @@ def quantiles(frequencies: NDArray[np.float64], quantile: float, deviation: floa
 def test_windows_are_weighted_means() -> None:
     rng = np.random.default_rng(1)
     shares, squares, variances, pulls = (rng.random((7, 4)) + 0.1 for _ in range(4))
-    found = RoundQuantiles(
-        rounds=tuple(range(7)),
-        quantile=0.5,
-        shares=shares,
-        errors=Errors(squares, variances, pulls),
-        low=np.arange(5.0),
-        high=np.arange(5.0),
-        independent=True,
-    )
-    means, errors = zip(*found._windows(), strict=True)
+    windows = means_of_windows(shares, Errors(squares, variances, pulls), 1 / squares.mean(axis=1, keepdims=True))
+    means, errors = zip(*windows, strict=True)
     for i, (start, end) in enumerate(zip(*all_windows(7), strict=True)):
         weights = 1 / squares[start:end].mean(axis=1, keepdims=True)
         weights /= weights.sum()

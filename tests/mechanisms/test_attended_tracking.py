@@ -6,6 +6,7 @@ from collections.abc import Hashable
 import pytest
 
 from tests import oracles
+from tests.enumeration import FiniteMechanism
 from tests.theory.test_symbol_factors import oracle as symbol_oracle
 from untrackable import Bitwise, Deck, Fading, InnerProduct, Memoized, NoisyInnerProduct, Rappor
 from untrackable.brackets import Bracket
@@ -13,7 +14,6 @@ from untrackable.mechanisms.changing_bit import OneChange
 from untrackable.mechanisms.interface import Mechanism, recognition
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.theory import turns
-from untrackable.theory.enumeration import FiniteMechanism
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 

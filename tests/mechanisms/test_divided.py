@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_vectors import Tape
 from tests.theory.test_factorisations import assert_equal
@@ -23,7 +24,6 @@ from untrackable.mechanisms.local import Fresh
 from untrackable.mechanisms.local_interface import crowd_privacy
 from untrackable.mechanisms.view_tables import View
 from untrackable.mechanisms.views import Views
-from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import oracles, oracles_discussed
+from tests.enumeration import FiniteMechanism, Stream, streams_factor
 from tests.theory.test_dbitflip_factorisation import definition as dbitflip
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS
 from tests.theory.test_symbol_factors import oracle as symbol_oracle
@@ -30,7 +31,6 @@ from untrackable.mechanisms.local import RandomizedResponse
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.settings.catalogue import CATALOGUE
 from untrackable.settings.demands import Budget, Unsuitable
-from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor
 from untrackable.theory.experiment import Experiment
 
 Held = Sequence[Hashable]

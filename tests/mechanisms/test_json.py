@@ -21,7 +21,7 @@ from untrackable.errors import MechanismError
 from untrackable.mechanisms import CountMeanSketch, HadamardSketch, Votes, interface
 from untrackable.mechanisms.divided import Divided
 from untrackable.mechanisms.fixed_vector import NumberedBit, VectorQuestion
-from untrackable.mechanisms.interface import Mechanism, describe, from_json
+from untrackable.mechanisms.interface import FORMS, Mechanism, from_json
 from untrackable.mechanisms.local import OneBitMean, SubsetSelection
 from untrackable.mechanisms.local_interface import Local
 from untrackable.mechanisms.views import Views
@@ -85,7 +85,7 @@ def test_every_public_mechanism_has_a_description() -> None:
 def test_names_are_those_of_the_catalogue_where_the_parameters_are() -> None:
     for entry in CATALOGUE.values():
         if inspect.isclass(entry.make):
-            assert describe(MECHANISMS[entry.name])["mechanism"] == entry.name
+            assert MECHANISMS[entry.name].to_json()["mechanism"] == entry.name
 
 
 DECK = Deck(bits=4, slots=3, eps_report=0.5).to_json()
@@ -107,7 +107,7 @@ DECK = Deck(bits=4, slots=3, eps_report=0.5).to_json()
         ({**DECK, "eps_report": None}, "deck: eps_report must be a number"),
         ({**DECK, "when_empty": "shuffle"}, "deck: when_empty must be one of"),
         (NoisyInnerProduct, "must be a JSON object"),
-        (describe(NoisyInnerProduct(bits=3, eps=1.0)), "mechanism must be one of assigned"),
+        (FORMS.describe(NoisyInnerProduct(bits=3, eps=1.0)), "mechanism must be one of assigned"),
         ({"mechanism": "fresh", "base": DECK}, "mechanism must be one of count-mean-sketch"),
         ({"mechanism": "fresh", "base": 3}, "fresh: base must be a local mechanism"),
         ({**Fading(bits=2, eps=1.0, delta=1e-6).to_json(), "scale": 0}, "fading: scale must be as"),

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.enumeration import FiniteMechanism, Law, Stream, streams_factor
 from tests.mechanisms.exact_laws import agrees, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
+from tests.oracles import subsets
 from tests.theory.test_factorisations import GAMMAS, assert_dominates, assert_equal
 from tests.theory.test_symbol_factors import oracle
 from untrackable.arrays import FloatArray
@@ -19,7 +21,6 @@ from untrackable.errors import StateError, ValueChangeRefused
 from untrackable.mechanisms.kept_symbol import Lgrr, Step, steps_for
 from untrackable.mechanisms.loloha import Loloha, best_symbols
 from untrackable.theory import Experiment
-from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor
 
 STEPS: list[Step] = ["published", "exact"]

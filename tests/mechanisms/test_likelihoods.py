@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import FiniteMechanism
 from untrackable import (
     Bitwise,
     Dealt,
@@ -21,7 +22,6 @@ from untrackable import (
 )
 from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.enumeration import FiniteMechanism
 
 
 def assert_likelihoods(

@@ -129,7 +129,7 @@ def test_wide_arrays_are_the_integers_that_clients_send(bits: int, width: int) -
     base = NoisyInnerProduct(bits=bits, eps=2.0, width=width)
     reports = some_reports(bits, width, 50)
     array = as_array(reports, bits, width)
-    assert np.array_equal(inner_product.array_of(reports, bits, width), array)
+    assert np.array_equal(base.aggregator(SCOPE)._array(reports), array)
     value = 5
     likely = base.log_likelihood(array, value)
     for report, found in zip(reports, likely, strict=True):

@@ -6,6 +6,7 @@ import pytest
 
 from tests import oracles, oracles_discussed
 from tests.client.samples import campaign
+from tests.enumeration import FiniteMechanism
 from untrackable.accounting.check import verify
 from untrackable.mechanisms.fixed_vector import Assigned, FixedVector, public_vector
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -14,7 +15,6 @@ from untrackable.mechanisms.local import Fresh, RandomizedResponse
 from untrackable.mechanisms.sketches import HadamardSketch
 from untrackable.mechanisms.stored import Memoized
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.theory.enumeration import FiniteMechanism
 from untrackable.theory.experiment import Experiment
 
 GAMMAS = (0.0, 0.2, 0.7, 1.5)

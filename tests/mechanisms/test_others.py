@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import oracles_discussed
+from tests.enumeration import FiniteMechanism
 from tests.mechanisms.exact_laws import agrees, arranged, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods, pair_as_report
 from tests.promised_radii import CLOSE, widest_radius
@@ -15,7 +16,6 @@ from untrackable.errors import MergeError, RoundPassed, StateError, ValueChangeR
 from untrackable.mechanisms.changing_bit import OneChange, Votes, intervals
 from untrackable.mechanisms.fixed_vector import Assigned, BitNoise, FixedVector, public_vector, public_vectors
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.theory.enumeration import FiniteMechanism
 
 NOISES: list[BitNoise] = ["fixed", "fresh"]
 ONE = OneChange(rounds=4, changes=2, eps=1.2)

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import FiniteMechanism, Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, integers, seal
+from tests.oracles import subsets
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_equal
 from untrackable import Dealt, Fresh, Memoized, Stored
 from untrackable.errors import MergeError, StateError
@@ -22,7 +24,6 @@ from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.sketches import CountMeanSketch, EntryCounts, HadamardSketch
 from untrackable.randomizers.randomness import mixed
 from untrackable.theory import Experiment, Factor
-from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 AnySketch = CountMeanSketch | HadamardSketch

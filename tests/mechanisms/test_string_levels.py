@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from tests import oracles
+from tests.enumeration import Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, flip, groups, integers, local, seal
 from tests.promised_radii import CLOSE, widest_radius
+from tests.recorded_entropy import Recorded
 from untrackable import Dealt, Fresh, Memoized, NoisyInnerProduct, RandomizedResponse, Stored, framing
 from untrackable.arrays import FloatArray
 from untrackable.errors import MergeError, SumsError
@@ -19,8 +21,6 @@ from untrackable.mechanisms import Levelled
 from untrackable.mechanisms.string_levels import LevelAggregator
 from untrackable.mechanisms.views import LevelLayout
 from untrackable.randomizers import randomness
-from untrackable.randomizers.randomness import Recorded
-from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 
 BASE = NoisyInnerProduct(bits=2, eps=1.2, width=1)

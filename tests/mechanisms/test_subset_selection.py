@@ -14,9 +14,11 @@ import pytest
 
 from tests import oracles
 from tests.client.samples import campaign
+from tests.enumeration import FiniteMechanism, Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Tape, integers, seal
+from tests.oracles import subsets
 from tests.promised_radii import CLOSE, widest_radius
 from tests.theory.test_factorisations import assert_equal
 from untrackable.accounting.check import verify
@@ -27,7 +29,6 @@ from untrackable.mechanisms.interface import from_json
 from untrackable.mechanisms.local import Fresh, SubsetSelection
 from untrackable.mechanisms.stored import Memoized, Stored
 from untrackable.randomizers.local import best_size
-from untrackable.theory.enumeration import FiniteMechanism, Law, subsets
 from untrackable.theory.experiment import Experiment
 
 VECTORS = Path(__file__).parents[1] / "vectors"

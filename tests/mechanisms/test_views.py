@@ -15,9 +15,11 @@ import pytest
 from scipy.stats import binom
 
 from tests import oracles
+from tests.enumeration import Law
 from tests.mechanisms.exact_laws import agrees, histogram, tilted
 from tests.mechanisms.test_likelihoods import assert_likelihoods
 from tests.mechanisms.test_vectors import Local, Tape, integers, seal
+from tests.recorded_entropy import Recorded
 from tests.theory.test_factorisations import assert_equal
 from untrackable.arrays import FloatArray
 from untrackable.errors import MergeError
@@ -35,7 +37,6 @@ from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.view_tables import ViewSpreads
 from untrackable.mechanisms.views import ViewAggregator, Views, third_value
 from untrackable.randomizers import randomness
-from untrackable.theory.enumeration import Law
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.factor import Factor
 
@@ -408,7 +409,7 @@ def test_levels_are_views_without_common_bits() -> None:
     views = Views(bits=6, views=((0, 1, 2), (3, 4, 5)), eps=1.0)
     for seed in range(20):
         tape = np.random.default_rng(seed).bytes(400)
-        assert levels.draw(43, randomness.Recorded(tape)) == views.draw(43, randomness.Recorded(tape))
+        assert levels.draw(43, Recorded(tape)) == views.draw(43, Recorded(tape))
     reports = np.arange(2, 32, dtype=np.uint64)
     assert np.array_equal(levels.log_likelihood(reports, 43), views.log_likelihood(reports, 43))
 

@@ -64,4 +64,4 @@ def test_what_follows() -> None:
     assert Goals(**ASKED, typical=0.2).typical_share(16) == 0.2
     assert Goals(**ASKED, want="quantiles").typical_share(16) == 0.5
     numbers = Goals(people=10, encoding=IntegerRange(low=0, high=9), rounds=1, eps=1.0)
-    assert numbers.with_values(4).size == 4
+    assert numbers.replace(encoding=None, values=4).size == 4

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.accounting.test_client_check import BASES
+from tests.recorded_entropy import Recorded
 from untrackable import randomizers
 from untrackable.errors import MechanismError
 from untrackable.estimation.aggregators import LARGEST_DENSE_BITS
@@ -16,7 +17,6 @@ from untrackable.mechanisms.local import Fresh, Present, RandomizedResponse
 from untrackable.mechanisms.local_interface import Local
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.randomizers.interface import FORMS
-from untrackable.randomizers.randomness import Recorded
 from untrackable.randomizers.views import LARGEST_LEVEL_BITS
 
 VECTORS = Path(__file__).parent.parent / "vectors"

@@ -13,6 +13,7 @@ from tests.rappor_decode.collected import collected, zipf
 from untrackable import Rappor
 from untrackable.cli.terminal import print_json
 from untrackable.display import strings
+from untrackable.display.view import view_of
 from untrackable.errors import DecodeError
 from untrackable.rappor_decode.decode import accepted, decode
 from untrackable.rappor_decode.decode_result import Decoded
@@ -250,7 +251,7 @@ def test_identical_candidates_are_decoded_as_one() -> None:
     decoded = decode(PARAMS, small(), CandidateMap(("a", "twin", "b", "c", "d", "e"), positions))
     assert decoded.found[0].name == "a"
     assert decoded.found[0].alike == ("twin",)
-    assert strings.cells(decoded)[0][0] == "a = twin"
+    assert view_of(decoded).tables[0].rows[0][0] == "a = twin"
     assert decoded.tested == 4
     assert decoded.p_values["twin"] == decoded.p_values["a"]
     assert any("4 candidates set the same bits as another" in note for note in strings.notes(decoded))
@@ -345,7 +346,8 @@ def test_the_result_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["reports"] == 20_000
     assert data["candidates_sampled"][0]["name"] == "a"
     assert data["allocated_sampled"] + data["unallocated_sampled"] == pytest.approx(1)
-    assert len(strings.columns(decoded)) == len(strings.cells(decoded)[0])
+    (table,) = view_of(decoded).tables
+    assert len(table.headings) == len(table.rows[0])
     assert {what for what, _ in told} == {
         "hashing the candidates",
         "choosing candidates",

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from time import sleep
@@ -12,9 +13,10 @@ import pytest
 
 from tests.relay.gateways import SEALED, FakeGateway, answer, gateway, relayed, sealed
 from untrackable.relay import holding
-from untrackable.relay.gateway import NotRelayed, RelayProblem
+from untrackable.relay.gateway import RelayProblem
 from untrackable.relay.held_reports import HeldReports, HoldingFailed, Release
 from untrackable.relay.holding import DAY, HoldingSettings
+from untrackable.serving.problems import Refused
 
 NOW = 1_000_000 * 3600
 ROUND = HoldingSettings()
@@ -317,7 +319,7 @@ def test_reports_that_are_passed_on_while_they_are_deleted_count_once(
         def waiting(self: HeldReports, release: Release, names: Any) -> None:
             clock.now = AT + ROUND.keep * DAY + 2
             for _ in range(3000):
-                if desk._thread._work_queue.qsize():
+                if desk._jobs._work_queue.qsize():
                     break
                 sleep(0.01)
             delete(self, release, names)
@@ -360,6 +362,52 @@ def test_a_disk_that_fails_is_told_and_the_next_report_is_stored(
     left.close()
 
 
+def test_reports_soon_become_rows_which_show_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a time, or when there are many. A disk that fails meanwhile loses none."""
+    monkeypatch.setattr(holding, "_NEW_SECONDS", 0.05)
+
+    async def talk() -> None:
+        async def pass_on(release: Release, body: bytes) -> bool:
+            return True
+
+        clock, held = Clock(), HeldReports(tmp_path / "held.db")
+        desk, release = holding.Holding(ROUND, held, ["study"], pass_on, clock, clock), Release("study", AT)
+        async with desk.running():
+            await desk.hold(release, sealed(1))
+            await until(lambda: held.new == 0)
+            held._database.execute("PRAGMA query_only = ON")
+            await desk.hold(release, sealed(2))
+            await until(lambda: held._failed is not None)
+            await desk.hold(release, sealed(3))
+            held._database.execute("PRAGMA query_only = OFF")
+            await until(lambda: held.new == 0 and held._failed is None)
+            monkeypatch.setattr(holding, "_NEW_SECONDS", 1000.0)
+            await asyncio.sleep(0.1)
+            monkeypatch.setattr(holding, "_NEW", 2)
+            await desk.hold(release, sealed(4))
+            await asyncio.sleep(0.1)
+            assert held.new == 1
+            await desk.hold(release, sealed(5))
+            await until(lambda: held.new == 0)
+
+    asyncio.run(talk())
+    left = HeldReports(tmp_path / "held.db")
+    assert left.counts() == {Release("study", AT): 5}
+    left.close()
+
+
+def test_a_relay_that_stores_nothing_any_more_is_not_healthy(tmp_path: Path) -> None:
+    async def talk() -> list[int]:
+        async with holding_relay(tmp_path / "held.db", 9, Clock()) as sender, sender("192.0.2.1") as http:
+            found = [(await http.get("/healthz")).status_code]
+            for thread in threading.enumerate():
+                if thread.name == "writer":
+                    thread.is_alive = lambda: False  # type: ignore[method-assign]
+            return [*found, (await http.get("/healthz")).status_code]
+
+    assert asyncio.run(talk()) == [200, 500]
+
+
 def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tmp_path: Path) -> None:
     """The release comes between the arrival of a report and the transaction that would store it."""
 
@@ -374,10 +422,11 @@ def test_a_report_that_waits_while_its_release_begins_is_refused_and_not_lost(tm
         release = Release("study", AT)
         async with desk.running():
             await desk.hold(release, sealed(1))
-            late = asyncio.create_task(desk.hold(release, sealed(2)))
-            await asyncio.sleep(0)  # It has arrived, and nothing stores it yet.
-            desk._begun[release] = 0
-            with pytest.raises(NotRelayed) as refused:
+            with desk._held.adding:  # The next report arrives, and nothing stores it yet.
+                late = asyncio.create_task(desk.hold(release, sealed(2)))
+                await asyncio.sleep(0.01)
+                desk._begun[release] = 0
+            with pytest.raises(Refused) as refused:
                 await late
             clock.now = AT
             await until(lambda: len(passed) == 1)

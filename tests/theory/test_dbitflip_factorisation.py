@@ -6,9 +6,10 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import pytest
 
+from tests.enumeration import FiniteMechanism, Law, Stream, streams_factor
+from tests.oracles import subsets
 from tests.theory.test_factorisations import GAMMAS, assert_equal
 from untrackable.mechanisms.dbitflip import DBitFlip
-from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.experiment import Experiment
 
 

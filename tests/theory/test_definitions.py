@@ -5,8 +5,8 @@ import math
 import pytest
 
 from tests import oracles
+from tests.enumeration import projection_gap
 from untrackable.theory import Experiment
-from untrackable.theory.enumeration import projection_gap
 
 
 def test_the_printed_definition_is_met_by_no_randomised_mechanism() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests import oracles, oracles_discussed
-from tests.oracles import flip
+from tests.enumeration import FiniteMechanism, Stream, streams_factor
+from tests.oracles import flip, subsets
 from tests.oracles_discussed import Bits
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
 from untrackable import Memoized, NoisyInnerProduct
@@ -15,7 +16,6 @@ from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.fixed_vector import Assigned, BitNoise, FixedVector
 from untrackable.mechanisms.interface import Pair
 from untrackable.theory import Experiment, Mixture, Worst
-from untrackable.theory.enumeration import FiniteMechanism, Stream, streams_factor, subsets
 from untrackable.theory.factor import Factor, persistent_factor
 from untrackable.theory.kept_bit import MOST_SIGNS, sign_tracking_factor, worst_sign_tracking_factor
 

@@ -6,6 +6,8 @@ from collections.abc import Hashable
 import pytest
 
 from tests import oracles
+from tests.enumeration import FiniteMechanism, Law, Stream, streams_factor
+from tests.oracles import subsets
 from untrackable import (
     Bitwise,
     Deck,
@@ -22,7 +24,6 @@ from untrackable.mechanisms import Unary
 from untrackable.mechanisms.interface import Pair
 from untrackable.mechanisms.kept_bits import Preset
 from untrackable.theory import Experiment, Factor, Worst
-from untrackable.theory.enumeration import FiniteMechanism, Law, Stream, streams_factor, subsets
 from untrackable.theory.experiment import Direction
 
 GAMMAS = (0.0, 0.03, 0.2, 0.7, 1.5, 4.0)

@@ -9,13 +9,13 @@ import pytest
 from scipy.special import ndtri
 
 from tests import oracles
+from tests.oracles import subsets
 from tests.theory.test_factorisations import assert_dominates, assert_equal
 from untrackable import Deck, Fading, Fresh, InnerProduct, Memoized, NoisyInnerProduct
 from untrackable.mechanisms.fading import ONE_BY_ONE, later_shift, told
 from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.theory import Experiment
 from untrackable.theory.convolution import group_slope
-from untrackable.theory.enumeration import subsets
 
 SHAPES = [(2, 2), (3, 2), (3, 3)]
 each_shape = pytest.mark.parametrize(("bits", "width"), SHAPES)

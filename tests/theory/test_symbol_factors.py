@@ -9,12 +9,13 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from tests.enumeration import FiniteMechanism, Law, streams_factor
+from tests.oracles import subsets
 from tests.theory.test_factorisations import DIRECTIONS, GAMMAS, assert_dominates, assert_equal
 from untrackable import Bitwise
 from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.randomizers.randomness import flip_chance
 from untrackable.theory import Experiment, symbols
-from untrackable.theory.enumeration import FiniteMechanism, Law, streams_factor, subsets
 from untrackable.theory.symbols import Response
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
+from tests.enumeration import streams_factor
 from untrackable import Bitwise, Rappor
 from untrackable.theory import Experiment, Factor, accuracy, theorems
-from untrackable.theory.enumeration import streams_factor
 from untrackable.theory.factor import response_factor
 from untrackable.theory.kept_bit import Coin, Noise, partition_factor
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.recorded_entropy import Recorded
 from untrackable import framing
 from untrackable.mechanisms.changing_bit import OneChange, Votes
 from untrackable.mechanisms.dbitflip import DBitFlip
@@ -31,7 +32,6 @@ from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
-from untrackable.randomizers.randomness import Recorded
 
 HERE = Path(__file__).parent
 HIGHEST_WORD = bytes([255]) * 8

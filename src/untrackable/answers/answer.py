@@ -28,11 +28,11 @@ from untrackable.encodings.record import Path
 from untrackable.encodings.strings import HashedStrings
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate, Functional, Quantile
-from untrackable.estimation.intervals import Spread, Spreads, is_told, stacked
+from untrackable.estimation.intervals import LinearSpreads, Spread, is_told, stacked
 from untrackable.estimation.rounds import ActivePeople, Rounds, active_people, independent_rounds
 from untrackable.mechanisms.interface import Mechanism
 from untrackable.mechanisms.local import chances_of
-from untrackable.notebook_view import NotebookView
+from untrackable.notebook_view import NotebookTable
 from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
@@ -144,7 +144,10 @@ class Question:
         listed = self._values(sums)
         estimate = sums.estimate(self.noise_beta(beta), listed)
         if self.encoding is not None:
-            complete = estimate.complete or _is_everything(listed, self.encoding)
+            everything = (
+                listed is not None and len(listed) == self.encoding.values and listed == [*range(len(listed))]
+            )
+            complete = estimate.complete or everything
             estimate = dataclasses.replace(estimate, complete=complete, numbers=self.encoding.numbers)
         estimate = estimate.of_active(self.turns, pooled=pooled)
         if self.encoding is None or estimate.values is not None or self._unused_values:
@@ -198,13 +201,8 @@ class Question:
         return list(range(self.encoding.values))
 
 
-def _is_everything(listed: list[Any] | None, encoding: Encoding) -> bool:
-    """Whether these are all values of the encoding, in order."""
-    return listed is not None and len(listed) == encoding.values and listed == list(range(encoding.values))
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Answer(NotebookView):
+class Answer(NotebookTable):
     """Estimates by round, and pooled over all rounds if that is possible. Each look of a path is like a round.
 
     `pooling` says why it is not possible, or that it gains nothing.
@@ -264,14 +262,6 @@ class Answer(NotebookView):
     def to_arrow(self) -> "pa.Table":
         """The best estimate with the names of its values: a row for each, with both intervals."""
         return self.labelled(self.best).to_arrow()
-
-    def to_pandas(self) -> Any:
-        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        return self.labelled(self.best).to_pandas()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The best estimate with names, for any library that takes Arrow data, such as DuckDB and Polars."""
-        return self.labelled(self.best).__arrow_c_stream__(requested_schema)
 
 
 def answer(question: Question, sums: Mapping[int, Aggregator], *, beta: float = 0.05) -> Answer:
@@ -351,23 +341,16 @@ class _TableSums(Protocol):
         """The frequency of each number that these bits can be."""
 
 
-class CellSpreads(Spreads):
+def spreads_of_cells(cells: list[Spread]) -> LinearSpreads:
     """The spread of each cell by itself. That of a sum over several cells is not known."""
 
-    def __init__(self, cells: list[Spread]) -> None:
-        self._cells = cells
-
-    def of(self, weights: FloatArray) -> Spread:
-        """The spread of the only cell that has a weight."""
+    def of(weights: FloatArray) -> Spread:
         places = np.flatnonzero(weights).tolist()
         if len(places) != 1:
             raise ValueError("how far a sum over several cells of a table may be off is not known")
-        cell: Spread = self._cells[places[0]]
-        return cell.scaled(float(weights[places[0]]))
+        return cells[places[0]].scaled(float(weights[places[0]]))
 
-    def of_each(self) -> Spread:
-        """The spreads of all cells."""
-        return stacked(self._cells)
+    return LinearSpreads(of, lambda: stacked(cells))
 
 
 def table_of(encoding: Encoding | None, name: str | None) -> AskedTable | None:
@@ -397,27 +380,8 @@ def estimated_table(sums: Aggregator, table: AskedTable, beta: float) -> Estimat
         span=np.array([tables[cell.bits].span[cell.entry] for cell in table.cells]),
         values=[cell.label for cell in table.cells],
         complete=False,
-        spread=CellSpreads(cells),
+        spread=spreads_of_cells(cells),
     )
-
-
-class LookSpreads(Spreads):
-    """The spread of weighted sums of the mean shares of all looks, given those of whole paths."""
-
-    def __init__(self, whole: Spreads, path: Path) -> None:
-        self._whole, self._path = whole, path
-
-    def of(self, weights: FloatArray) -> Spread:
-        """The spread for these weights. Each path has the mean of the weights of its answers."""
-        bits, looks = self._path.of.bits, self._path.looks
-        padded = np.zeros(1 << bits)
-        padded[: weights.size] = weights
-        paths = np.arange(1 << bits * looks)
-        return self._whole.of(sum(padded[paths >> i * bits & ((1 << bits) - 1)] for i in range(looks)) / looks)
-
-    def of_each(self) -> Spread:
-        """That of a single answer. It is the same for every answer."""
-        return replace(self.of(np.ones(1)), independent=True)
 
 
 def look_estimates(mechanism: Mechanism, path: Path, sums: Aggregator, beta: float) -> list[Estimate]:
@@ -434,8 +398,19 @@ def mean_estimate(mechanism: Mechanism, path: Path, sums: Aggregator, beta: floa
     """The mean shares of all looks. All answers of a person count as one."""
     tables = _tables(sums)
     looks = [tables.table(_bits(path, look), beta) for look in range(path.looks)]
-    spreads = LookSpreads(tables.table(path.asked.views[0], beta).spread, path)
-    shares, each = np.mean([look.frequencies for look in looks], axis=0), spreads.of_each()
+    whole, bits = tables.table(path.asked.views[0], beta).spread, path.of.bits
+
+    def of(weights: FloatArray) -> Spread:
+        """Each path has the mean of the weights of its answers."""
+        padded = np.zeros(1 << bits)
+        padded[: weights.size] = weights
+        paths = np.arange(1 << bits * path.looks)
+        answers = (padded[paths >> i * bits & ((1 << bits) - 1)] for i in range(path.looks))
+        return whole.of(sum(answers) / path.looks)
+
+    # The spread of a single answer is the same for every answer.
+    each = replace(of(np.ones(1)), independent=True)
+    shares = np.mean([look.frequencies for look in looks], axis=0)
     variance = np.full(shares.shape, float(each.variance))
     if (chances := chances_of(mechanism, path.looks)) is not None:
         held = np.clip(shares, 0, 1)
@@ -447,7 +422,7 @@ def mean_estimate(mechanism: Mechanism, path: Path, sums: Aggregator, beta: floa
         np.sqrt(variance / sums.n),
         span=np.full(shares.shape, float(each.span)),
         statistics=int(path.of.bits == 1),
-        spread=spreads,
+        spread=LinearSpreads(of, lambda: each),
         numbers=path.of.numbers,
     )
 

@@ -92,7 +92,10 @@ def _share_trends(
     trends = []
     for i, value in enumerate(values):
         if independent:
-            bounds = _stacked([each.bounds for each in read], i)
+            known = [each.bounds for each in read if each.bounds is not None]
+            parts = zip(*((one.squares[i], one.variances[i], one.pulls[i]) for one in known), strict=True)
+            squares, variances, pulls = map(np.array, parts)
+            bounds = Errors(squares, variances, pulls)
             line = RoundNumbers(rounds=numbers, estimates=frequencies[:, i], errors=bounds, independent=True)
             changes = line.changes(beta, together=read[0].together)
         else:
@@ -159,16 +162,6 @@ def _bounds(estimate: Estimate, places: list[int]) -> Errors:
     if known.bias is not None or known.failure or (estimate.spread.only_if_complete and not estimate.complete):
         return alone
     return replace(known, squares=np.minimum(alone.squares, known.squares))
-
-
-def _stacked(rounds: list[Errors | None], value: int) -> Errors:
-    """The bounds of one value in all rounds."""
-    known = [each for each in rounds if each is not None]
-    return Errors(
-        np.array([each.squares[value] for each in known]),
-        np.array([each.variances[value] for each in known]),
-        np.array([each.pulls[value] for each in known]),
-    )
 
 
 def _places(known: Sequence[Any] | None, values: Sequence[Any]) -> list[int]:

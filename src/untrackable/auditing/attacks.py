@@ -144,8 +144,7 @@ def _weights(distribution: Sequence[float]) -> FloatArray:
     weights = np.asarray(distribution, dtype=np.float64)
     if weights.ndim != 1 or weights.size == 0 or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
         raise ValueError("distribution must be a list of weights, none negative and not all 0")
-    result: FloatArray = weights / weights.sum()
-    return result
+    return np.asarray(weights / weights.sum())
 
 
 def _rows(

@@ -69,8 +69,7 @@ class Apart(NamedTuple):
     @staticmethod
     def of(pair: Pair, delta: float) -> "Apart":
         """All three numbers of a pair of worlds."""
-        pure = pair.pure()
-        return Apart(Bracket(pure if pair.certainty == "exact" else 0.0, pure), pair.gamma(delta), pair.advantage())
+        return Apart(pure_bracket(pair), pair.gamma(delta), pair.advantage())
 
 
 class Point(NamedTuple):

@@ -22,7 +22,7 @@ from untrackable.arrays import FloatArray
 from untrackable.auditing.streams import Factory, Index, Streams, Window, collect, halves, scorers, similarities
 from untrackable.errors import AuditError
 from untrackable.notebook_view import NotebookTable
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.theory.accuracy import Share, lower_bound, upper_bound
 
 FEWEST_PEOPLE = 16
@@ -310,13 +310,11 @@ def value_leak(samples: Sequence[Streams], *, level: float = 0.99, delta: float 
     }
     guesser = known[max(right, key=lambda name: right[name])]
     _, cut, name, a, b = max(
-        (*_event(_ratio(scores[a], a, b), _ratio(scores[b], a, b), (trials, trials), level, delta), name, a, b)
+        (*_event(one[:, a] - one[:, b], two[:, a] - two[:, b], (trials, trials), level, delta), name, a, b)
         for name, scores in tables.items()
-        for a, b in itertools.permutations(range(len(samples)), 2)
+        for (a, one), (b, two) in itertools.permutations(enumerate(scores), 2)
     )
-    scorer = known[name]
-    inside = _ratio(scorer(test[a]), a, b) >= cut
-    outside = _ratio(scorer(test[b]), a, b) >= cut
+    inside, outside = (table[:, a] - table[:, b] >= cut for table in map(known[name], (test[a], test[b])))
     hits = sum(int(np.sum(_guess(guesser(sample), rng) == i)) for i, sample in enumerate(test))
     recovered = Share.of(hits, sum(sample.tokens.shape[0] for sample in test), level)
     return ValueLeak(eps=_bound(name, inside, outside, level, delta), recovered=recovered)
@@ -339,10 +337,6 @@ def _bound(
         inside=Share.of(hits, inside.size, level),
         outside=Share.of(alarms, outside.size, level),
     )
-
-
-def _ratio(table: FloatArray, a: int, b: int) -> FloatArray:
-    return np.asarray(table[:, a] - table[:, b])
 
 
 def _guess(table: FloatArray, rng: np.random.Generator) -> Index:
@@ -580,7 +574,7 @@ def audit_client(
     clients: int = 2000,
     level: float = 0.99,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ClientAudit:
     """Audit clients made by `factory(value)`, without knowing how they work.
 
@@ -613,8 +607,7 @@ def audit_client(
         claimed_advantage = checks.probability("claimed_advantage", claimed_advantage)
     rng = np.random.default_rng(checks.integer("seed", seed, low=0))
     samples = collect(factory, values, clients, reports, progress)
-    if progress is not None:
-        progress("looking for leaks", None)
+    progress("looking for leaks", None)
     every, one = (
         value_leak(taken, level=level, delta=delta, seed=seed)
         for taken in (samples, [sample.between(0, 1) for sample in samples])

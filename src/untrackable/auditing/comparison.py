@@ -1,13 +1,12 @@
 """Compares all mechanisms of the catalogue, and one turn, at the same privacy for ever: accuracy and tracking."""
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 from untrackable import checks
 from untrackable.auditing.attacks import AttendanceMatched, match_by_attendance
-from untrackable.auditing.audit import MOST_SIMULATED, Apart
+from untrackable.auditing.audit import MOST_SIMULATED, Apart, pure_bracket
 from untrackable.brackets import Bracket
 from untrackable.mechanisms import interface
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
@@ -18,7 +17,6 @@ from untrackable.progress import Progress, no_progress
 from untrackable.randomizers.inner_product import LARGEST_WIDTH
 from untrackable.settings.catalogue import EVERY_ROUND, Entry
 from untrackable.settings.demands import Budget, Unsuitable
-from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment
 from untrackable.theory.search import smallest_integer
 from untrackable.theory.turns import recognition_upper, survey_variance
@@ -110,8 +108,9 @@ def compare(
     reports = checks.integer("reports", reports, low=2, high=checks.MOST_ROUNDS)
     budget = Budget(values=values, eps=eps, delta=delta, reports=reports, people=people)
     rows, left_out = [_turn_row(budget, reports, crowd)], {}
-    for entry, done in zip(EVERY_ROUND.values(), _shares_before(reports), strict=True):
-        progress(entry.name, done)
+    seconds = [_LEAST_SECONDS + entry.seconds_per_report * reports for entry in EVERY_ROUND.values()]
+    for number, entry in enumerate(EVERY_ROUND.values()):
+        progress(entry.name, sum(seconds[:number]) / sum(seconds))
         try:
             rows.append(_row(entry, entry.for_budget(budget), reports, budget, crowd))
         except (Unsuitable, ValueError) as error:
@@ -129,26 +128,22 @@ def compare(
     return Comparison(*asked, matched, _every_round_from(budget, reports), tuple(rows), left_out)
 
 
-def _shares_before(reports: int) -> list[float]:
-    """The share of all work that is done when each mechanism of the catalogue is begun."""
-    seconds = [_LEAST_SECONDS + entry.seconds_per_report * reports for entry in EVERY_ROUND.values()]
-    return [before / sum(seconds) for before in itertools.accumulate(seconds[:-1], initial=0.0)]
-
-
 def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd: int) -> ComparedMechanism:
     rounds, half = range(1, reports + 1), range(1, reports // 2 + 1)
     when = None if entry.lasts else reports
-    one = mechanism.privacy(reports=1)
     estimated = rounds if mechanism.independent else (1, reports)
     candidates = range(budget.values)
     errors = [mechanism.accuracy(budget.people, round=number, candidates=candidates) for number in estimated]
+    all_rounds = errors[-1].standard_error
+    if mechanism.independent:  # With the best weights.
+        all_rounds = 1 / math.sqrt(sum(error.standard_error**-2 for error in errors))
     return ComparedMechanism(
         entry.name,
         repr(mechanism),
         entry.lasts,
         Apart.of(mechanism.privacy(reports=when), budget.delta),
         mechanism.privacy(reports=when, values="any").gamma(budget.delta),
-        Bracket(one.pure() if one.certainty == "exact" else 0.0, one.pure()),
+        pure_bracket(mechanism.privacy(reports=1)),
         Apart.of(mechanism.tracking(rounds=rounds), budget.delta),
         mechanism.tracking(rounds=rounds, first=half).power(1 / crowd),
         interface.recognition(mechanism, reports, people=crowd),
@@ -157,7 +152,7 @@ def _row(entry: Entry, mechanism: Mechanism, reports: int, budget: Budget, crowd
         mechanism.shift(),
         errors[0].radius,
         errors[0].standard_error,
-        _all_rounds(mechanism, errors),
+        all_rounds,
     )
 
 
@@ -216,10 +211,3 @@ def _every_round_from(budget: Budget, rounds: int) -> float | None:
         return smallest_integer(excess, round(10 * budget.eps), low=1, high=round(10 * LARGEST_EPS)) / 10
     except ValueError:
         return None
-
-
-def _all_rounds(mechanism: Mechanism, errors: list[Accuracy]) -> float:
-    """The standard error of all rounds with the best weights, if they are independent; else of the last round."""
-    if not mechanism.independent:
-        return errors[-1].standard_error
-    return 1 / math.sqrt(sum(error.standard_error**-2 for error in errors))

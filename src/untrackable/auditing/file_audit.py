@@ -6,9 +6,9 @@ The people are a uniform sample of those in the file, so memory stays bounded.
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,16 @@ from untrackable.auditing.recordings import (
     find_columns,
     follow_by_attendance,
     has_two_values,
-    lowest_bits,
     missing,
     open_recorded,
     round_label,
 )
 from untrackable.auditing.streams import FEW, Window, digest
 from untrackable.errors import AuditError
+from untrackable.mechanisms.interface import Mechanism
+from untrackable.mechanisms.kept_bits import bits_of
 from untrackable.notebook_view import NotebookTable
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.files import CellBatch, CellTable, Source
 
 _SHOWN = 5
@@ -56,17 +57,6 @@ _SAMPLE = 1000
 """The format is guessed from this many reports."""
 _BLOCK = 64
 """A mechanism scores this many people against this many at a time, although only the diagonal is used."""
-
-
-class _LinkingMechanism(Protocol):
-    """A mechanism that can compute how likely it is that two rows of reports are from one person."""
-
-    @property
-    def report_bits(self) -> int:
-        """The width of a report in bits."""
-
-    def link_scores(self, first: NDArray[Any], second: NDArray[Any], value: Any) -> NDArray[np.float64]:
-        """ln(one person/two people) for every pair of a row of `first` and a row of `second`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -169,10 +159,10 @@ def audit_file(
     level: float = 0.99,
     people: int = 10_000,
     seed: int = 0,
-    mechanism: _LinkingMechanism | None = None,
+    mechanism: Mechanism | None = None,
     value: Any = None,
     claimed_advantage: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> FileAudit:
     """Measure how well the people in a CSV, Parquet or Arrow file can be followed, by an attack on held-out people.
 
@@ -192,8 +182,8 @@ def audit_file(
     level = checks.open_probability("level", level)
     people = checks.integer("people", people, low=FEWEST_PEOPLE)
     seed = checks.integer("seed", seed, low=0, high=(1 << 64) - 1)
-    if mechanism is not None and not callable(getattr(mechanism, "link_scores", None)):
-        raise TypeError(f"mechanism must have a method link_scores, {type(mechanism).__name__} has none")
+    if not isinstance(mechanism, Mechanism | None):
+        raise TypeError(f"mechanism must be a Mechanism, not {type(mechanism).__name__}")
     if claimed_advantage is not None:
         claimed_advantage = checks.probability("claimed_advantage", claimed_advantage)
     table = open_recorded(path)
@@ -211,8 +201,7 @@ def audit_file(
             f"at least {FEWEST_PEOPLE} pseudonyms must have reports in both windows, but only {len(both)} do"
             + reading.complaint()
         )
-    if progress is not None:
-        progress("looking for a way to follow people", None)
+    progress("looking for a way to follow people", None)
     tracking = _tracked(both, level, seed, mechanism, value)
     attendance, missing = _attended(both, columns, len(reading.rounds), level, seed)
     return FileAudit(
@@ -247,8 +236,8 @@ class _Reading:
         table: CellTable,
         columns: RecordedColumns,
         format: FormatName,
-        mechanism: _LinkingMechanism | None,
-        progress: Progress | None,
+        mechanism: Mechanism | None,
+        progress: Progress,
     ) -> None:
         self._table, self._columns, self._asked = table, columns, format
         self._bits = None if mechanism is None else mechanism.report_bits
@@ -345,8 +334,7 @@ class _Reading:
 
     def _batches(self, what: str, columns: list[str]) -> Iterator[CellBatch]:
         for batch in self._table.cells(columns):
-            if self._progress is not None:
-                self._progress(what, batch.done)
+            self._progress(what, batch.done)
             yield batch
 
 
@@ -369,20 +357,17 @@ def _attended(
 
 
 def _tracked(
-    both: "list[BothWindows]", level: float, seed: int, mechanism: _LinkingMechanism | None, value: Any
+    both: "list[BothWindows]", level: float, seed: int, mechanism: Mechanism | None, value: Any
 ) -> Advantage:
     if mechanism is None:
         return advantage_lower(*windows(both), level=level, seed=seed)
-    simulate: Callable[..., Any] | None = getattr(mechanism, "simulate", None)
     widest = max((report.bit_length() for person in both for window in person for report in window.raw), default=0)
     if widest + 16 < mechanism.report_bits:
         raise AuditError(
             f"reports of this mechanism have {mechanism.report_bits} bits, but those in the file have at most "
             f"{widest}: they come from another mechanism or from other parameters"
         )
-    wide = mechanism.report_bits > 64
-    if simulate is not None:
-        wide = next(simulate([value], rounds=1, seed=0)).reports.ndim == 3
+    wide = next(mechanism.simulate([value], rounds=1, seed=0)).reports.ndim == 3
     first, second = arrays(both, mechanism.report_bits, as_bytes=wide)
     order = np.random.default_rng(seed).permutation(first.shape[0])
     same, left, right = disjoint_pairs(order)
@@ -427,7 +412,7 @@ class PersonWindow:
         wanted = width or max(1, report.bit_length())
         if self.ones.size < wanted:
             self.ones = np.concatenate([self.ones, np.zeros(wanted - self.ones.size, dtype=np.uint32)])
-        self.ones[:wanted] += lowest_bits(report, wanted)
+        self.ones[:wanted] += bits_of(report & (1 << wanted) - 1, wanted)
         if keep and len(self.raw) < MOST_RAW:
             self.raw.append(report)
         key = digest(report.to_bytes(report.bit_length() // 8 + 1, "little"))
@@ -469,13 +454,11 @@ class PeopleSample:
             return
         if window is None:
             first, second = person[0].count, person[1].count
-            window = self._coin(pseudonym, first) if first == second else int(first > second)
+            coin = rank(first.to_bytes(8, "little") + pseudonym, self._seed) & 1
+            window = coin if first == second else int(first > second)
         person[window].add(report, self._width, self._keep)
         if round is not None:
             person[window].rounds |= 1 << round
-
-    def _coin(self, pseudonym: bytes, turn: int) -> int:
-        return rank(turn.to_bytes(8, "little") + pseudonym, self._seed) & 1
 
     def _admit(self, pseudonym: bytes) -> BothWindows | None:
         place = rank(pseudonym, self._seed)
@@ -507,9 +490,8 @@ def windows(people: list[BothWindows]) -> tuple[Window, Window]:
         for window in person:
             for key in window.hashes:
                 known.setdefault(key, len(known))
-    return _window([first for first, _ in people], width, known), _window(
-        [second for _, second in people], width, known
-    )
+    first, second = (_window([person[i] for person in people], width, known) for i in (0, 1))
+    return first, second
 
 
 def _window(people: list[PersonWindow], width: int, known: dict[int, int]) -> Window:

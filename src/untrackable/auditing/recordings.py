@@ -318,13 +318,6 @@ def _as_integer(cell: Any) -> int:
     return int(cell)
 
 
-def lowest_bits(report: int, width: int) -> NDArray[np.uint8]:
-    """The lowest `width` bits of a report."""
-    size = (width + 7) // 8
-    raw = np.frombuffer((report & ((1 << width) - 1)).to_bytes(size, "little"), dtype=np.uint8)
-    return np.unpackbits(raw, count=width, bitorder="little")
-
-
 # --- following people by attendance: the rounds in which they were seen in each of two windows ------------
 
 MOST_ROUNDS = 4096

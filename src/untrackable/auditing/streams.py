@@ -17,17 +17,12 @@ from scipy.stats import chi2
 
 from untrackable.arrays import FloatArray
 from untrackable.errors import AuditError
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 
 
 def digest(data: bytes, key: bytes = b"") -> int:
     """A digest of 64 bits. Different bytes have equal digests only by accident."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8, key=key).digest(), "little")
-
-
-def _digest_bits(data: bytes) -> NDArray[np.uint8]:
-    """A digest of 32 bits, for a part of a report that is not made of bits."""
-    return np.unpackbits(np.frombuffer(hashlib.blake2b(data, digest_size=4).digest(), dtype=np.uint8))
 
 
 # --- the reports of many clients in one form: as bits, and as numbers that are equal for equal reports ----
@@ -55,15 +50,12 @@ class Streams:
     kinds: NDArray[np.int64]
     of_kinds: int = 1
 
-    def take(self, clients: NDArray[np.int64]) -> "Streams":
-        """The reports of some of the clients."""
-        return self._cut(clients)
-
     def between(self, start: int, stop: int) -> "Streams":
         """Consecutive reports of every client, from `start` up to `stop`."""
-        return self._cut((slice(None), slice(start, stop)))
+        return self.take((slice(None), slice(start, stop)))
 
-    def _cut(self, which: Any) -> "Streams":
+    def take(self, which: Any) -> "Streams":
+        """The reports of some of the clients."""
         return Streams(self.bits[which], self.tokens[which], self.distinct, self.kinds[which], self.of_kinds)
 
     def means(self) -> NDArray[np.float64]:
@@ -95,7 +87,7 @@ Factory = Callable[[Any], ClientUnderAudit]
 
 
 def collect(
-    factory: Factory, values: Sequence[Any], clients: int, reports: int, progress: Progress | None = None
+    factory: Factory, values: Sequence[Any], clients: int, reports: int, progress: Progress = no_progress
 ) -> list[Streams]:
     """Make `clients` clients of every value and ask each for `reports` reports.
 
@@ -109,15 +101,18 @@ def collect(
                 for report in _ask(factory, value, reports):
                     parts = _parts(report)
                     if shape is None:
-                        shape = _shape(parts)
-                        _fits(parts, len(values) * clients * reports)
+                        shape, total = _shape(parts), len(values) * clients * reports
+                        if not (bits := sum(_column([part]).shape[1] for part in parts)):
+                            raise AuditError("the reports are empty, so there is nothing to audit")
+                        if bits * total > MOST_BITS:
+                            many = f"{total} reports of {bits} bits or more do not fit in memory"
+                            raise ValueError(f"{many}; use fewer clients or reports")
                     elif shape != _shape(parts):
                         raise AuditError(
                             "all reports must have the same shape: parts of the same types and lengths"
                         )
                     heard[which].append(parts)
-        if progress is not None:
-            progress("asking clients", (number + 2) / (clients + 1))
+        progress("asking clients", (number + 2) / (clients + 1))
     return _encode(heard, clients, reports)
 
 
@@ -186,26 +181,6 @@ def _shape(parts: tuple[Part, ...]) -> tuple[object, ...]:
     )
 
 
-def _fits(parts: tuple[Part, ...], total: int) -> None:
-    bits = 0
-    for part in parts:
-        match part:
-            case int():
-                bits += max(1, part.bit_length())
-            case bytes():
-                bits += 8 * len(part)
-            case str():
-                bits += 32
-            case _:
-                bits += part.size
-    if not bits:
-        raise AuditError("the reports are empty, so there is nothing to audit")
-    if bits * total > MOST_BITS:
-        raise ValueError(
-            f"{total} reports of {bits} bits or more do not fit in memory; use fewer clients or reports"
-        )
-
-
 def _encode(heard: list[list[tuple[Part, ...]]], clients: int, reports: int) -> list[Streams]:
     everything = [parts for sent in heard for parts in sent]
     columns = [_column([parts[i] for parts in everything]) for i in range(len(everything[0]))]
@@ -251,7 +226,8 @@ def _column(parts: list[Any]) -> NDArray[np.uint8]:
         if len(first) > 0 and all(len(text) == len(first) and not text.strip("01") for text in parts):
             raw = np.frombuffer("".join(parts).encode(), dtype=np.uint8).reshape(len(parts), len(first))
             return raw - np.uint8(ord("0"))
-        return np.stack([_digest_bits(text.encode("utf-8", "surrogatepass")) for text in parts])
+        hashed = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest() for text in parts)
+        return np.unpackbits(np.frombuffer(b"".join(hashed), dtype=np.uint8).reshape(len(parts), 4), axis=1)
     least = min(0, min(parts))
     width = max(1, (max(parts) - least).bit_length())
     size = (width + 7) // 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import time
@@ -16,8 +15,8 @@ import click
 from untrackable import strict_json
 from untrackable.brackets import at_least, at_most
 from untrackable.cli import campaign as campaigns
-from untrackable.cli.options import GIVEN_FILE, JSON, Decorator, several, when
-from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors, print_json, tell
+from untrackable.cli.options import GIVEN_FILE, Decorator, ResultOutput, gathered, result_options, when
+from untrackable.cli.terminal import CommandGroup, PlainCommand, echo, one_line_errors
 from untrackable.client.policy import LIMITS
 from untrackable.client.quiet import default_folder, switched_off
 
@@ -52,18 +51,10 @@ FOLDER = click.option(
 )
 
 
-def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for a policy. The command gets them as one mapping, `limits`; what is not given is None."""
-
-    @functools.wraps(command)
-    def collected(*args: Any, **given: Any) -> Any:
-        limits = {name: given.pop(name) for name in (*LIMITS, "relays")}
-        return command(*args, limits={**limits, "relays": limits["relays"] or None}, **given)
-
-    relays = click.option(
-        "--relay", "relays", multiple=True, metavar="URL", show_default="stored", help="Trusted relay; give all."
-    )
-    return several(*map(_limit_option, LIMITS), relays)(collected)
+def _limits(given: dict[str, Any]) -> dict[str, Any]:
+    """The options for a policy as one mapping, `limits`; what is not given is None."""
+    limits = {name: given.pop(name) for name in (*LIMITS, "relays")}
+    return given | {"limits": {**limits, "relays": limits["relays"] or None}}
 
 
 def _limit_option(name: str) -> Decorator:
@@ -72,6 +63,15 @@ def _limit_option(name: str) -> Decorator:
         option, shown = f"{option}/--turns-only", "no"
     kind = type(LIMITS[name])
     return click.option(option, type=kind, default=None, show_default=f"stored, or {shown}", help=_HELP[name])
+
+
+policy_options = gathered(
+    _limits,
+    *map(_limit_option, LIMITS),
+    click.option(
+        "--relay", "relays", multiple=True, metavar="URL", show_default="stored", help="Trusted relay; give all."
+    ),
+)
 
 
 def lowered_policy(folder: Path, given: Mapping[str, Any]) -> Policy:
@@ -113,34 +113,30 @@ def _one_line_errors(folder: Path) -> Iterator[None]:
         raise click.ClickException(f"cannot use the folder {folder}: {error.strerror}") from None
 
 
-def _print(policy: Policy | None, ledger: Ledger, as_json: bool) -> None:
-    if as_json:
-        told = {} if policy is None else _as_json(policy, ledger)
-        print_json({"policy": None if policy is None else policy.limits(), **told})
-        return
+def _show(policy: Policy | None, ledger: Ledger, output: ResultOutput) -> None:
     if policy is None:
-        click.echo("No policy is stored yet: the first answer stores one.")
+        output.tell({"policy": None}, "No policy is stored yet: the first answer stores one.")
         return
     every = "allowed" if policy.every_round else "refused, because that gives people away"
-    click.echo("Limits for everything that you ever answer, all campaigns together (upper):")
-    click.echo(f"  private       eps {policy.eps!r}, delta {policy.delta!r}")
-    click.echo(f"  turns         {policy.turns_a_year} campaigns a year that you answer once")
-    click.echo(f"  every round   campaigns in which everybody answers every round are {every}")
-    click.echo(f"  untrackable   gamma {policy.gamma!r}, tracking delta {policy.tracking_delta!r}")
-    click.echo(f"  relays        {', '.join(policy.relays) or 'none, so campaigns that need one are refused'}")
-    for line in (*spent_words(policy, ledger.spent, ledger.turns), *left_words(policy, ledger.spent)):
-        click.echo(line)
+    output.tell(
+        {
+            "policy": policy.limits(),
+            "spent_upper": ledger.spent._asdict(),
+            "left_lower": left(policy, ledger.spent),
+            **turns_json(ledger.turns),
+        },
+        "Limits for everything that you ever answer, all campaigns together (upper):",
+        f"  private       eps {policy.eps!r}, delta {policy.delta!r}",
+        f"  turns         {policy.turns_a_year} campaigns a year that you answer once",
+        f"  every round   campaigns in which everybody answers every round are {every}",
+        f"  untrackable   gamma {policy.gamma!r}, tracking delta {policy.tracking_delta!r}",
+        f"  relays        {', '.join(policy.relays) or 'none, so campaigns that need one are refused'}",
+        *spent_words(policy, ledger.spent, ledger.turns),
+        *left_words(policy, ledger.spent),
+    )
 
 
-def _as_json(policy: Policy, ledger: Ledger) -> dict[str, Any]:
-    return {
-        "spent_upper": ledger.spent._asdict(),
-        "left_lower": left(policy, ledger.spent),
-        **turns_json(ledger.turns),
-    }
-
-
-def _offered(folder: Path, file: Path, as_json: bool) -> None:
+def _show_offered(folder: Path, file: Path, output: ResultOutput) -> None:
     """What a campaign would take of the stored policy, or else of the default one."""
     from untrackable.client.client import offer
     from untrackable.client.ledger import read_ledger
@@ -150,32 +146,28 @@ def _offered(folder: Path, file: Path, as_json: bool) -> None:
         stored = read_ledger(folder).policy
         limits = changed_policy(stored, {})
         offered = offer(folder, asked, limits)
-    if as_json:
-        print_json(
-            {
-                "policy": None if stored is None else stored.limits(),
-                "campaign": asked.id,
-                "joined": offered.joined,
-                "accepted": offered.refusal is None,
-                "refusal": offered.refusal,
-                "spent_upper": offered.before.spent._asdict(),
-                "spent_with_it_upper": offered.after.spent._asdict(),
-                "left_with_it_lower": left(limits, offered.after.spent),
-                **turns_json(offered.after.turns),
-            }
-        )
-        return
-    if stored is None:
-        echo("No policy is stored yet, so this is about the default one.")
-    for line in offer_words(limits, offered):
-        echo(line)
+    output.tell(
+        {
+            "policy": None if stored is None else stored.limits(),
+            "campaign": asked.id,
+            "joined": offered.joined,
+            "accepted": offered.refusal is None,
+            "refusal": offered.refusal,
+            "spent_upper": offered.before.spent._asdict(),
+            "spent_with_it_upper": offered.after.spent._asdict(),
+            "left_with_it_lower": left(limits, offered.after.spent),
+            **turns_json(offered.after.turns),
+        },
+        *["No policy is stored yet, so this is about the default one."] * (stored is None),
+        *offer_words(limits, offered),
+    )
 
 
 @policy.command()
 @FOLDER
 @click.option("--campaign", "file", type=GIVEN_FILE, metavar="FILE", help="Say what this campaign would take.")
-@JSON
-def show(folder: Path, file: Path | None, as_json: bool) -> None:
+@result_options()
+def show(folder: Path, file: Path | None, output: ResultOutput) -> None:
     """Show the policy that is stored in a folder, and what is spent.
 
     It also says what is left for a further campaign, and how well several answers together give you away. With
@@ -187,19 +179,19 @@ def show(folder: Path, file: Path | None, as_json: bool) -> None:
     from untrackable.client.ledger import read_ledger
 
     if file is not None:
-        _offered(folder, file, as_json)
+        _show_offered(folder, file, output)
         return
     with _one_line_errors(folder):
         ledger = read_ledger(folder)
-    _print(ledger.policy, ledger, as_json)
+    _show(ledger.policy, ledger, output)
 
 
 @policy.command("set")
 @policy_options
 @click.option("--no-relay", is_flag=True, help="Trust no relay any more.")
 @FOLDER
-@JSON
-def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) -> None:
+@result_options()
+def set_(limits: dict[str, Any], no_relay: bool, folder: Path, output: ResultOutput) -> None:
     """Change the policy of a folder. Only this can raise it.
 
     The new limits apply to campaigns that are answered from now on. What was spent stays spent, and campaigns that
@@ -219,7 +211,7 @@ def set_(limits: dict[str, Any], no_relay: bool, folder: Path, as_json: bool) ->
         changed = changed_policy(read_ledger(folder).policy, {**limits, **({"relays": ()} if no_relay else {})})
         store_policy(folder, changed)
         ledger = read_ledger(folder)
-    _print(changed, ledger, as_json)
+    _show(changed, ledger, output)
 
 
 _LONGEST_PAUSE, _RETRY_PAUSE = 3600.0, 600.0
@@ -230,6 +222,7 @@ _LONGEST_ANSWER = 1 << 20
 """The most characters of an answer that are read. No encoding takes more."""
 _SHORTEST_PIN, _SAFE_PIN, _WHOLE_PIN = 8, 32, 64
 """Digits of an id that are enough to name it, from which on nobody can make another that begins so, and all."""
+_NOTHING_ANSWERED = "no campaign has been answered; use `untrackable answer` first"
 _OFF = "switched off by DO_NOT_TRACK or CI in the environment: nothing is stored, looked up or sent"
 _CLOCK_CHECK = 20.0
 """Seconds after which a sleeping `--stay` looks at the clock."""
@@ -244,7 +237,7 @@ _CLOCK_CHECK = 20.0
 @click.option("--used-before", is_flag=True, help="With the first --used: it was used before.")
 @click.option("--leave", is_flag=True, help="Stop answering this campaign.")
 @FOLDER
-@JSON
+@result_options()
 def answer(
     file: Path,
     pins: tuple[str, ...],
@@ -254,7 +247,7 @@ def answer(
     used_before: bool,
     leave: bool,
     folder: Path,
-    as_json: bool,
+    output: ResultOutput,
 ) -> None:
     r"""Answer a campaign's question on this person's device.
 
@@ -290,7 +283,7 @@ def answer(
         raise click.UsageError("--used-before goes with --used")
     asked = campaigns.read(file)
     if switched_off() and not leave:
-        tell(as_json, {"campaign": asked.id, "next_report": None}, _OFF)
+        output.tell({"campaign": asked.id, "next_report": None}, _OFF)
         return
     with _one_line_errors(folder):
         if leave:
@@ -308,14 +301,14 @@ def answer(
         # Nobody is told when a turn is, or whether it is over.
         due = member.due() if asked.turns is None else None
     told = "left; no report will be sent" if leave else _answered(asked, due)
-    tell(as_json, {"campaign": asked.id, "next_report": due}, told)
+    output.tell({"campaign": asked.id, "next_report": due}, told)
 
 
 @click.command(cls=PlainCommand)
 @click.argument("file", metavar="CAMPAIGN", type=GIVEN_FILE)
 @FOLDER
-@JSON
-def preview(file: Path, folder: Path, as_json: bool) -> None:
+@result_options()
+def preview(file: Path, folder: Path, output: ResultOutput) -> None:
     """Show what would be sent, and change nothing.
 
     The answer is asked for without showing it, or read from standard input. The bytes are an example, made with
@@ -331,32 +324,29 @@ def preview(file: Path, folder: Path, as_json: bool) -> None:
         policy = changed_policy(read_ledger(folder).policy, {})
         value = _value(asked, policy, lambda: offer(folder, asked, policy, clock=time.time))
         shown = preview(folder, asked, value, policy, clock=time.time)
-    if as_json:
-        print_json(
-            {
-                "campaign": asked.id,
-                "example": shown.example.hex(),
-                "bytes": len(shown.example),
-                "sealed": asked.gateway is not None,
-                "eps_upper": asked.guarantee.eps,
-                "odds_upper": shown.odds_upper,
-                "left_lower": shown.left_lower,
-                "joined": shown.joined,
-                "accepted": shown.refusal is None,
-                "refusal": shown.refusal,
-            }
-        )
-        return
-    for line in shown.words:
-        echo(line)
+    output.tell(
+        {
+            "campaign": asked.id,
+            "example": shown.example.hex(),
+            "bytes": len(shown.example),
+            "sealed": asked.gateway is not None,
+            "eps_upper": asked.guarantee.eps,
+            "odds_upper": shown.odds_upper,
+            "left_lower": shown.left_lower,
+            "joined": shown.joined,
+            "accepted": shown.refusal is None,
+            "refusal": shown.refusal,
+        },
+        *shown.words,
+    )
 
 
 @click.command(cls=PlainCommand)
 @click.argument("server")
 @FOLDER
 @click.option("--stay", is_flag=True, help="Keep running and send each report at its own random time.")
-@JSON
-def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
+@result_options()
+def send(server: str, folder: Path, stay: bool, output: ResultOutput) -> None:
     """Send the reports that are due to a collector.
 
     SERVER is the collector's address. Each campaign that was answered has one report in all, in a round that this
@@ -376,7 +366,7 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
     from untrackable.client.sending import Address, Outcome
 
     if switched_off():
-        tell(as_json, [], _OFF)
+        output.tell([], _OFF)
         return
     wrong, first, times = False, True, SendTimes(time.time) if stay else None
     while True:
@@ -385,13 +375,12 @@ def send(server: str, folder: Path, stay: bool, as_json: bool) -> None:
             living = members(folder, clock=time.time)
             results = [_send_one(member, server, times) for member in living]
             secret = {member.campaign.id for member in living if member.campaign.turns is not None}
-            answered = bool(read_ledger(folder).accounts)
+            nothing = "nothing to send" if read_ledger(folder).accounts else _NOTHING_ANSWERED
         wrong = wrong or any(result["outcome"].startswith(("refused", "failed")) for result in results)
         told = [result for result in results if first or result["outcome"] != Outcome.NOTHING]
         if first or told:
-            _print_results(
-                [{**result, "next_report": _shown(result, secret)} for result in told], as_json, answered
-            )
+            shown = [{**result, "next_report": _shown(result, secret)} for result in told]
+            output.tell(shown, *(map(_result_words, shown) if shown else [nothing]))
         first = False
         coming = [result["next_report"] for result in results if result["next_report"] is not None]
         if not stay or not coming:
@@ -436,18 +425,10 @@ def _shown(result: dict[str, Any], secret: set[str]) -> float | None:
     return due
 
 
-def _print_results(results: list[dict[str, Any]], as_json: bool, answered: bool) -> None:
-    if as_json:
-        print_json(results)
-        return
-    for result in results:
-        due = result["next_report"]
-        after = "" if due is None else f"; next report {when(int(due))}"
-        echo(f"campaign {result['campaign'][:12]}…: {result['outcome']}{after}")
-    if not results:
-        click.echo(
-            "nothing to send" if answered else "no campaign has been answered; use `untrackable answer` first"
-        )
+def _result_words(result: dict[str, Any]) -> str:
+    due = result["next_report"]
+    after = "" if due is None else f"; next report {when(int(due))}"
+    return f"campaign {result['campaign'][:12]}…: {result['outcome']}{after}"
 
 
 def _answered(asked: Campaign, due: float | None) -> str:

@@ -13,27 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untrackable.cli.options import (
-    HELD_REPORTS,
-    PRESET,
-    PROBABILITY,
-    SEED,
-    SHARE,
-    Count,
-    ResultOutput,
-    engine_options,
-    mechanism_options,
-    result_options,
-    spark_session,
-    was_given,
-)
-from untrackable.cli.terminal import (
-    PlainCommand,
-    Seconds,
-    one_line_errors,
-    print_json,
-    progress,
-)
+from untrackable.cli import options
+from untrackable.cli.terminal import PlainCommand, Seconds, one_line_errors, progress
 
 if TYPE_CHECKING:
     from untrackable.auditing.audit import Audit, TurnsAudit
@@ -41,39 +22,39 @@ if TYPE_CHECKING:
 
 _DELTA = click.option("--delta", type=float, default=1e-6, help="Probability that eps or gamma fails.")
 _PEOPLE = click.option(
-    "--people", "--users", "people", type=Count(low=1), default=100_000, help="People who take part."
+    "--people", "--users", "people", type=options.Count(low=1), default=100_000, help="People who take part."
 )
-_CROWD = click.option("--crowd", type=Count(low=2), default=1000, help="Size of the crowd to hide in.")
+_CROWD = click.option("--crowd", type=options.Count(low=2), default=1000, help="Size of the crowd to hide in.")
 
 
 @click.command(cls=PlainCommand)
 @click.argument("mechanism", required=False)
 @click.argument("parameters", nargs=-1)
-@PRESET
-@click.option("--reports", type=HELD_REPORTS, show_default="20, or all", help="Reports that the observer holds.")
+@options.PRESET
+@click.option(
+    "--reports", type=options.HELD_REPORTS, show_default="20, or all", help="Reports that the observer holds."
+)
 @_DELTA
 @_PEOPLE
 @_CROWD
 @click.option("--distribution", metavar="W,…", help="Also attack people with values of these weights.")
-@click.option("--rounds", type=HELD_REPORTS, show_default="as --reports", help="Rounds of the campaign.")
+@click.option("--rounds", type=options.HELD_REPORTS, show_default="as --reports", help="Rounds of the campaign.")
 @click.option("--no-attack", is_flag=True, help="Skip the simulated attacks.")
-@click.option("--seed", type=SEED, default=1, help="Random seed of the simulations.")
-@result_options("export", "plot", "html")
+@click.option("--seed", type=options.SEED, default=1, help="Random seed of the simulations.")
+@options.result_options("export", "plot", "html")
 @click.option("--list", "listing", is_flag=True, help="List the mechanisms, their parameters and presets.")
 def audit(
     mechanism: str | None,
     parameters: tuple[str, ...],
     preset: str | None,
     reports: int | None,
-    delta: float,
-    people: int,
-    crowd: int,
     distribution: str | None,
     rounds: int | None,
     no_attack: bool,
     seed: int,
-    output: ResultOutput,
+    output: options.ResultOutput,
     listing: bool,
+    **observer: Any,
 ) -> None:
     r"""Show how well a mechanism's reports identify people.
 
@@ -86,7 +67,7 @@ def audit(
              untrackable audit campaign.json --people 10000
     """
     if listing or mechanism is None:
-        _list(output.as_json)
+        _list(output)
         return
     with one_line_errors():
         from untrackable.auditing.audit import REPORTS, audit_turns, held_reports
@@ -98,34 +79,30 @@ def audit(
         if asked is not None:
             rounds = rounds or asked.rounds
             reports = max(2, min(reports or REPORTS, rounds or REPORTS))
-        goal = Budget(reports=reports or REPORTS, delta=delta, people=people)
+        goal = Budget(reports=reports or REPORTS, delta=observer["delta"], people=observer["people"])
         examined = resolve(mechanism, parameters, preset, goal)
         examination: Audit | TurnsAudit
         if asked is not None and asked.turns is not None:
-            examination = audit_turns(examined, asked.turns, people=people, crowd=crowd, delta=delta)
+            examination = audit_turns(examined, asked.turns, **observer)
         else:
             reports = held_reports(examined, reports)
-            with progress(_steps(examined, reports, crowd, attack=not no_attack)) as show:
+            with progress(_steps(examined, reports, observer["crowd"], attack=not no_attack)) as show:
                 examination = examine(
                     examined,
                     reports=reports,
-                    delta=delta,
-                    people=people,
-                    crowd=crowd,
                     attack=not no_attack,
                     distribution=None if distribution is None else [float(w) for w in distribution.split(",")],
                     rounds=rounds,
                     seed=seed,
                     progress=show,
+                    **observer,
                 )
 
+    again = options.typed_command()
+
     def page() -> str:
-        from untrackable.auditing.audit import TurnsAudit
         from untrackable.display.audit import audit_page
 
-        said: dict[str, Any] = {"reports": reports, "delta": delta, "people": people, "crowd": crowd, "seed": seed}
-        said |= {} if isinstance(examination, TurnsAudit) else {"rounds": examination.rounds}
-        again = _command(mechanism, parameters, preset, said, distribution, no_attack)
         return audit_page(examination, examined, mechanism, again)
 
     output.give(examination, page=page)
@@ -142,61 +119,36 @@ def _steps(mechanism: Any, reports: int, crowd: int, *, attack: bool) -> dict[st
     return {"guarantees": 1.0, **{step: Seconds(length) for step, length in tried.items()}, "changes": 1.0}
 
 
-def _command(
-    mechanism: str,
-    parameters: tuple[str, ...],
-    preset: str | None,
-    asked: dict[str, Any],
-    distribution: str | None,
-    no_attack: bool,
-) -> list[str]:
-    """The command that makes the page again."""
-    named = ["--preset", preset] if preset else []
-    options = _typed(asked)
-    options += ["--distribution", distribution] if distribution else []
-    return ["audit", mechanism, *parameters, *named, *options, *(["--no-attack"] if no_attack else [])]
-
-
-def _typed(options: dict[str, Any]) -> list[str]:
-    """Options as people type them."""
-    return [text for name, value in options.items() for text in (f"--{name}", str(value).removesuffix(".0"))]
-
-
-def _list(as_json: bool) -> None:
+def _list(output: options.ResultOutput) -> None:
     from untrackable.settings.catalogue import CATALOGUE
 
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "parameters": list(entry.parameters()),
-                    "presets": {name: repr(make()) for name, make in entry.presets.items()},
-                    "cost": entry.cost,
-                }
-                for entry in CATALOGUE.values()
-            ]
-        )
-        return
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
+    lines = []
     for entry in CATALOGUE.values():
         takes = " ".join(f"{name}=" for name in entry.parameters())
         presets = f"  presets: {', '.join(entry.presets)}" if entry.presets else ""
-        console.print(f"[bold]{entry.name:19}[/bold] {takes}{presets}")
+        lines.append(f"{entry.name:19} {takes}{presets}")
+    told = [
+        {
+            "name": entry.name,
+            "parameters": list(entry.parameters()),
+            "presets": {name: repr(make()) for name, make in entry.presets.items()},
+            "cost": entry.cost,
+        }
+        for entry in CATALOGUE.values()
+    ]
+    output.tell(told, *lines)
 
 
 @click.command(cls=PlainCommand)
 @click.option("--eps", type=float, show_default="2, or 1 with --floor", help="Privacy of all reports ever sent.")
 @_DELTA
 @click.option("--values", type=click.IntRange(2, 4096), default=16, help="Number of possible answers.")
-@click.option("--reports", type=HELD_REPORTS, default=20, help="Rounds, which the observer sees.")
+@click.option("--reports", type=options.HELD_REPORTS, default=20, help="Rounds, which the observer sees.")
 @_PEOPLE
 @_CROWD
 @click.option("--floor", is_flag=True, help="Compare with the least tracking that is possible.")
-@result_options("export", "plot", "html")
-def compare(output: ResultOutput, eps: float | None, floor: bool, **asked: Any) -> None:
+@options.result_options("export", "plot", "html")
+def compare(output: options.ResultOutput, eps: float | None, floor: bool, **asked: Any) -> None:
     """Compare all mechanisms at the same level of privacy.
 
     Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
@@ -220,18 +172,19 @@ def compare(output: ResultOutput, eps: float | None, floor: bool, **asked: Any) 
         with progress() as show:
             comparison = rank(**asked, progress=lambda what, done: show("comparing", done))
 
+    again = options.typed_command()
+
     def page() -> str:
         from untrackable.display.comparison import comparison_page
 
-        names = ("eps", "delta", "values", "reports", "people", "crowd")
-        return comparison_page(comparison, ["compare", *_typed({name: asked[name] for name in names})])
+        return comparison_page(comparison, again)
 
     output.give(comparison, page=page)
 
 
-def _floor(output: ResultOutput, eps: float, delta: float) -> None:
+def _floor(output: options.ResultOutput, eps: float, delta: float) -> None:
     for name in ("values", "reports", "people", "crowd"):
-        if was_given(name):
+        if options.was_given(name):
             raise click.UsageError(f"--{name} has no meaning with --floor, which is about yes/no questions")
     with one_line_errors():
         from untrackable.auditing.floor import compare_with_floor
@@ -239,10 +192,12 @@ def _floor(output: ResultOutput, eps: float, delta: float) -> None:
         with progress() as show:
             found = compare_with_floor(eps=eps, delta=delta, progress=lambda what, done: show("comparing", done))
 
+    again = options.typed_command()
+
     def page() -> str:
         from untrackable.display.floor import floor_page
 
-        return floor_page(found, ["compare", "--floor", *_typed({"eps": eps, "delta": delta})])
+        return floor_page(found, again)
 
     output.give(found, page=page)
 
@@ -251,25 +206,27 @@ def _floor(output: ResultOutput, eps: float, delta: float) -> None:
 @click.argument("where", metavar="MODULE:FACTORY")
 @click.option("--value", "values", multiple=True, required=True, help="A value of clients; give two or more.")
 @click.option("--text", is_flag=True, help="Pass values as text even if they look like integers.")
-@click.option("--reports", type=HELD_REPORTS, required=True, metavar="K", help="Reports from each client.")
+@click.option("--reports", type=options.HELD_REPORTS, required=True, metavar="K", help="Reports from each client.")
 @click.option("--claimed-eps", type=click.FloatRange(min=0), help="The eps claimed for all K reports together.")
 @click.option("--claimed-eps-one", type=click.FloatRange(min=0), help="The eps claimed for one report.")
-@click.option("--claimed-delta", type=PROBABILITY, default=0.0, help="The delta claimed with eps and gamma.")
-@click.option("--claimed-advantage", type=PROBABILITY, help="The tracking advantage claimed.")
+@click.option(
+    "--claimed-delta", type=options.PROBABILITY, default=0.0, help="The delta claimed with eps and gamma."
+)
+@click.option("--claimed-advantage", type=options.PROBABILITY, help="The tracking advantage claimed.")
 @click.option("--claimed-gamma", type=click.FloatRange(min=0), help="The gamma claimed for tracking.")
 @click.option("--clients", type=click.IntRange(min=64), default=2000, help="Clients made for each value.")
-@click.option("--level", type=SHARE, default=0.99, help="Confidence of each bound.")
-@click.option("--seed", type=SEED, default=0, help="Random seed that picks the test clients.")
+@click.option("--level", type=options.SHARE, default=0.99, help="Confidence of each bound.")
+@click.option("--seed", type=options.SEED, default=0, help="Random seed that picks the test clients.")
 @click.option("--check", is_flag=True, help="Fail if a claim is wrong or clients can be linked.")
-@result_options("export", "plot")
+@options.result_options("export", "plot")
 def audit_client(
     where: str,
     values: tuple[str, ...],
     text: bool,
     reports: int,
-    output: ResultOutput,
+    output: options.ResultOutput,
     check: bool,
-    **options: Any,
+    **asked: Any,
 ) -> None:
     r"""Test any client as a black box: what do its reports reveal?
 
@@ -293,7 +250,7 @@ def audit_client(
     from untrackable.display.evidence import client_failed
 
     with one_line_errors(), progress() as show, contextlib.redirect_stdout(sys.stderr):
-        result = black_box.audit_client(factory, held, reports=reports, progress=show, **options)
+        result = black_box.audit_client(factory, held, reports=reports, progress=show, **asked)
     output.give(result)
     if check and (why := client_failed(result)):
         raise click.ClickException(f"the check failed: {why}")
@@ -337,15 +294,15 @@ def _column(what: str, help: str = "") -> Callable[[Callable[..., Any]], Callabl
     default="auto",
     help="auto, integer, hex, bits or text.",
 )
-@click.option("--level", type=SHARE, default=0.99, help="Confidence of the bound.")
+@click.option("--level", type=options.SHARE, default=0.99, help="Confidence of the bound.")
 @click.option("--people", type=click.IntRange(min=16), default=10_000, help="Most people to look at.")
 @click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), default=0, help="Random seed that picks the people.")
-@engine_options("local", "spark")
-@mechanism_options("Attack this: 'NAME key=value …'.")
+@options.engine_options("local", "spark")
+@options.mechanism_options("Attack this: 'NAME key=value …'.")
 @click.option("--value", help="The value that everyone is assumed to hold.")
-@click.option("--claimed-advantage", type=PROBABILITY, help="The tracking advantage claimed.")
+@click.option("--claimed-advantage", type=options.PROBABILITY, help="The tracking advantage claimed.")
 @click.option("--check", is_flag=True, help="Fail if people are followed better than claimed.")
-@result_options("export", "plot")
+@options.result_options("export", "plot")
 def audit_file(
     file: str,
     engine: str,
@@ -354,8 +311,8 @@ def audit_file(
     mechanism: Callable[[], Any] | None,
     value: str | None,
     check: bool,
-    output: ResultOutput,
-    **options: Any,
+    output: options.ResultOutput,
+    **asked: Any,
 ) -> None:
     r"""Test whether people in a file of reports can be followed.
 
@@ -389,14 +346,14 @@ def audit_file(
     with one_line_errors(file):
         by = None if mechanism is None else mechanism()
         held = int(value) if value is not None and re.fullmatch(r"\d{1,1000}", value) else value
-        options |= {"windows": two, "mechanism": by, "value": held}
-        with spark_session(engine, master) as session, progress() as show:
+        asked |= {"windows": two, "mechanism": by, "value": held}
+        with options.spark_session(engine, master) as session, progress() as show:
             if session is None:
-                result = file_audit.audit_file(file, progress=show, **options)
+                result = file_audit.audit_file(file, progress=show, **asked)
             else:
                 from untrackable.engines.spark import audit_on_spark
 
-                result = audit_on_spark(session, [file], progress=show, **options)
+                result = audit_on_spark(session, [file], progress=show, **asked)
     from untrackable.display.evidence import file_failed
 
     output.give(result)

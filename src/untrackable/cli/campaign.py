@@ -15,31 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.options import (
-    FILE,
-    GIVEN_FILE,
-    JSON,
-    NO_ANSWERS,
-    ResultOutput,
-    bucket_options,
-    encoding_of,
-    first_moment,
-    goal_option,
-    goal_options,
-    option_of,
-    ready_option,
-    ready_question,
-    result_options,
-    round_length,
-    was_given,
-    when,
-    words_of,
-)
+from untrackable.cli import options
 from untrackable.cli.terminal import (
     CommandGroup,
     echo,
     one_line_errors,
-    print_json,
     read_json,
     readable,
     write_page,
@@ -80,32 +60,36 @@ def campaign() -> None:
 
 
 @campaign.command()
-@click.argument("file", type=FILE)
+@click.argument("file", type=options.FILE)
 @click.option("--question", help="The question, on one line.")
-@ready_option
+@options.ready_option
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="A possible answer; give them all.")
 @click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
-@click.option("--categories", "listed", type=GIVEN_FILE, metavar="FILE", help="The possible answers, one per line.")
-@bucket_options("encoding_json")
+@click.option(
+    "--categories", "listed", type=options.GIVEN_FILE, metavar="FILE", help="The possible answers, one per line."
+)
+@options.bucket_options("encoding_json")
 @click.option("--encoding", "encoding_json", metavar="JSON|FILE", help="Any other kind of answer, as JSON.")
 @click.option("--plan", "planned", metavar="JSON|FILE", help="Use what `untrackable plan --json` printed.")
-@goal_option("rounds")
+@options.goal_option("rounds")
 @click.option("--every", default="1d", metavar="TIME", help="Round length: 90s, 15m, 6h, 1d, 1w.")
 @click.option("--first", metavar="WHEN", show_default="next midnight", help="Start: 2027-01-31T12:00 UTC.")
-@goal_option("eps", default=1.0, show_default=True)
-@goal_option("people", show_default=f"{_PEOPLE:,}")
-@goal_options("want", "share", "wipes", *CROWD_OPTIONS)
-@click.option("--gateway", "keys", type=GIVEN_FILE, metavar="FILE", help="Public keys (`gateway show --json`).")
+@options.goal_option("eps", default=1.0, show_default=True)
+@options.goal_option("people", show_default=f"{_PEOPLE:,}")
+@options.goal_options("want", "share", "wipes", *CROWD_OPTIONS)
+@click.option(
+    "--gateway", "keys", type=options.GIVEN_FILE, metavar="FILE", help="Public keys (`gateway show --json`)."
+)
 @click.option("--hold-at", metavar="URL", help="Relay that holds reports until a round is over.")
 @click.option("--release-after", metavar="TIME", show_default="a full hour", help="From end to release.")
-@goal_option("looks", default=1, show_default=True)
+@options.goal_option("looks", default=1, show_default=True)
 @click.option("--every-round", is_flag=True, help="Everybody answers every round, for research.")
 @click.option("--mechanism", metavar="WORDS", show_default="a deck", help="'NAME key=value …'.")
 @click.option("--delta", type=float, default=1e-6, help="Chance that eps fails.")
 @click.option("--gamma", type=float, default=0.0, help="How linkable reports may be.")
 @click.option("--tracking-delta", type=float, default=0.0, help="Chance that gamma fails.")
 @click.option("--values", type=click.Choice(["fixed", "any"]), default="any", help="May answers change?")
-@result_options()
+@options.result_options()
 def new(
     file: Path,
     question: str | None,
@@ -121,7 +105,7 @@ def new(
     keys: Path | None,
     hold_at: str | None,
     release_after: str | None,
-    output: ResultOutput,
+    output: options.ResultOutput,
     **demands: Any,
 ) -> None:
     r"""Write a new campaign to a file and print its id.
@@ -167,27 +151,27 @@ def new(
     with one_line_errors():
         from untrackable.accounting.check import make_campaign
 
-        question, encoding = ready_question(
-            question, ready, encoding_of(categories, choices, listed, encoding_json)
+        question, encoding = options.ready_question(
+            question, ready, options.encoding_of(categories, choices, listed, encoding_json)
         )
         if planned is not None:
             draft = planned_draft(planned, encoding)
             people = people or planned_people(planned)
         elif encoding is None:
-            raise ValueError(NO_ANSWERS)
+            raise ValueError(options.NO_ANSWERS)
         else:
             try:
                 draft = _draft(encoding, people=people, keys=keys, **demands)
             except GoalError as error:
-                raise ValueError(error.worded(option_of)) from None
-        begins, length = first_moment(first), round_length(every)
+                raise ValueError(error.worded(options.option_of)) from None
+        begins, length = options.first_moment(first), options.round_length(every)
         gateway = gateway_of(keys, needed=draft.guarantee.crowd is not None)
         gateway = held_at(gateway, hold_at, release_after, first_end=begins + length * looks_of(draft))
         made, verdict = make_campaign(
             draft, question=question, first_round=begins, round_seconds=length, gateway=gateway
         )
         if (end := made.begins(2)) <= time.time():
-            raise ValueError(f"the first round ended at {when(end)}; give a later --first")
+            raise ValueError(f"the first round ended at {options.when(end)}; give a later --first")
         accurate = _accuracy(made, people)
     write_page(file, made.to_bytes().decode())
     from untrackable.display.campaign import campaign_view
@@ -197,9 +181,9 @@ def new(
 
 
 @campaign.command()
-@click.argument("file", type=GIVEN_FILE)
-@result_options()
-def show(file: Path, output: ResultOutput) -> None:
+@click.argument("file", type=options.GIVEN_FILE)
+@options.result_options()
+def show(file: Path, output: options.ResultOutput) -> None:
     """Show what a campaign asks, when, and what it guarantees.
 
     Example: untrackable campaign show campaign.json
@@ -211,9 +195,9 @@ def show(file: Path, output: ResultOutput) -> None:
 
 
 @campaign.command()
-@click.argument("file", type=GIVEN_FILE)
-@result_options()
-def verify(file: Path, output: ResultOutput) -> None:
+@click.argument("file", type=options.GIVEN_FILE)
+@options.result_options()
+def verify(file: Path, output: options.ResultOutput) -> None:
     """Check that a campaign keeps the privacy it declares.
 
     Recomputes the guarantee. Exits with 1 if the campaign declares more privacy than it keeps.
@@ -280,10 +264,10 @@ def verified_lines(asked: Campaign, verdict: Verdict) -> list[str]:
 
 
 @campaign.command()
-@click.argument("file", type=FILE)
-@click.argument("campaigns", nargs=-1, type=GIVEN_FILE)
-@JSON
-def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
+@click.argument("file", type=options.FILE)
+@click.argument("campaigns", nargs=-1, type=options.GIVEN_FILE)
+@options.result_options()
+def directory(file: Path, campaigns: tuple[Path, ...], output: options.ResultOutput) -> None:
     """Add campaigns to a directory file and print its digest.
 
     Clients that pin the digest accept every campaign in the directory.
@@ -296,12 +280,32 @@ def directory(file: Path, campaigns: tuple[Path, ...], as_json: bool) -> None:
     extended = listed.with_ids(read(path).id for path in campaigns)
     if extended != listed or not file.exists():
         write_page(file, extended.to_bytes().decode())
-    if as_json:
-        print_json({"digest": extended.digest, "campaigns": list(extended.ids)})
-        return
-    echo(f"directory {extended.digest}")
-    for name in extended.ids:
-        echo(f"  {name}")
+    told = {"digest": extended.digest, "campaigns": list(extended.ids)}
+    output.tell(told, f"directory {extended.digest}", *(f"  {name}" for name in extended.ids))
+
+
+@campaign.command()
+@click.argument("files", nargs=-1, required=True, type=options.GIVEN_FILE)
+@click.option("--server", required=True, metavar="URL", help="The collector's address.")
+@click.option("--answer", "answers", multiple=True, metavar="JS", help="Each visitor's answer. [default: null]")
+def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...]) -> None:
+    """Print the lines that ask campaigns on a web page.
+
+    A page has such lines once, for all that it asks. Each --answer is an expression in JavaScript: the answer to
+    the campaign at the same place. The client refuses null, so no example is ever an answer.
+
+    Example: untrackable campaign embed campaign.json \
+                 --server https://collect.example --answer browserName()
+    """
+    from untrackable.collector.browser import snippet
+    from untrackable.web_address import WebAddress
+
+    with one_line_errors():
+        WebAddress.parse("--server", server)
+        if len(answers) > len(files):
+            raise ValueError("give at most one --answer for each campaign")
+    for line in snippet([read(file) for file in files], server.rstrip("/"), answers).splitlines():
+        echo(line)
 
 
 def read(file: Path) -> Campaign:
@@ -334,44 +338,27 @@ def _one_line_errors(file: Path, kind: str) -> Iterator[None]:
 
 
 def _draft(
-    encoding: Encoding,
-    *,
-    people: int | None,
-    keys: Path | None,
-    every_round: bool,
-    rounds: int | None,
-    eps: float,
-    relay: bool,
-    margin: str,
-    crowd_delta: float,
-    **others: Any,
+    encoding: Encoding, *, people: int | None, keys: Path | None, every_round: bool, **demands: Any
 ) -> CampaignDraft:
     """The campaign that the options ask for, of one kind or the other."""
-    if rounds is None:
+    if demands["rounds"] is None:
         raise ValueError("give --rounds, or a --plan that says how many")
     if people is not None:
         GOALS["people"].checked(people)
+    relay: bool = demands["relay"]
     check_relay(relay, people)
     gateway_of(keys, needed=relay)
-    alone = {name: others.pop(name) for name in TURNS_OPTIONS}
+    other_kind = TURNS_OPTIONS if every_round else EVERY_ROUND_OPTIONS
+    demands = {name: demand for name, demand in demands.items() if name not in other_kind}
     if not every_round:
-        return turns_draft(
-            encoding,
-            people=people or _PEOPLE,
-            rounds=rounds,
-            eps=eps,
-            relay=relay,
-            margin=margin,
-            crowd_delta=crowd_delta,
-            **alone,
-        )
-    crowd = (people or 0, margin, crowd_delta) if relay else None
-    return every_round_draft(encoding, others.pop("mechanism"), rounds=rounds, eps=eps, crowd=crowd, **others)
+        return turns_draft(encoding, people=people or _PEOPLE, **demands)
+    relay, margin, delta = (demands.pop(name) for name in CROWD_OPTIONS)
+    return every_round_draft(encoding, crowd=(people or 0, margin, delta) if relay else None, **demands)
 
 
 def given_options(names: tuple[str, ...]) -> list[str]:
     """Those of these options that somebody gave."""
-    return [option_of(name) for name in names if was_given(name)]
+    return [options.option_of(name) for name in names if options.was_given(name)]
 
 
 def turns_draft(encoding: Encoding, *, people: int, rounds: int, eps: float, **demands: Any) -> CampaignDraft:
@@ -428,15 +415,13 @@ def _counting_people(encoding: Encoding, rounds: int, demands: dict[str, Any]) -
 
 def every_round_draft(
     encoding: Encoding,
-    mechanism: str | None,
     *,
+    mechanism: str | None,
     rounds: int,
     eps: float,
     delta: float,
-    values: Any,
-    gamma: float,
-    tracking_delta: float,
     crowd: tuple[int, Any, float] | None,
+    **declared: Any,
 ) -> CampaignDraft:
     """A campaign in which everybody answers every round. With a relay, `crowd` is people, margin and delta."""
     if said := given_options(TURNS_OPTIONS):
@@ -445,15 +430,9 @@ def every_round_draft(
     from untrackable.protocol.campaign_draft import CampaignDraft
 
     made = _mechanism(mechanism, encoding, rounds, eps, delta)
-    declared = Guarantee(
-        eps=eps,
-        delta=delta,
-        values=values,
-        gamma=gamma,
-        tracking_delta=tracking_delta,
-        crowd=None if crowd is None else _crowd(made, rounds, crowd),
-    )
-    return CampaignDraft(encoding=encoding, mechanism=made, rounds=rounds, guarantee=declared)
+    hidden = None if crowd is None else _crowd(made, rounds, crowd)
+    guarantee = Guarantee(eps=eps, delta=delta, crowd=hidden, **declared)
+    return CampaignDraft(encoding=encoding, mechanism=made, rounds=rounds, guarantee=guarantee)
 
 
 def _crowd(
@@ -488,7 +467,7 @@ def _mechanism(given: str | None, encoding: Encoding, rounds: int, eps: float, d
     from untrackable.settings.demands import Budget
 
     goal = Budget(values=max(2, encoding.values), eps=eps, delta=delta, reports=rounds)
-    name, *parameters = words_of("deck" if given is None else given)
+    name, *parameters = options.words_of("deck" if given is None else given)
     try:
         made: Mechanism = resolve(name, parameters, goal=goal)
     except (UntrackableError, TypeError, ValueError) as error:
@@ -519,7 +498,7 @@ def planned_draft(given: str, encoding: Encoding | None) -> CampaignDraft:
         if encoding is not None:
             return draft.with_encoding(encoding)
         if draft.encoding is None:
-            raise ValueError(f"it only says how wide answers are; {NO_ANSWERS}")
+            raise ValueError(f"it only says how wide answers are; {options.NO_ANSWERS}")
         return draft
 
     draft: CampaignDraft = read_json("--plan", given, drafted)
@@ -567,10 +546,6 @@ def gateway_of(keys: Path | None, *, needed: bool) -> Gateway | None:
         raise ValueError(f"{keys}: {error}. Give what `untrackable gateway show KEYS --json` prints") from None
 
 
-_SHORTEST_DELAY, _HOUR = 600, 3600
-"""If nobody says when reports are released: at the first full hour so many seconds after the end of a round."""
-
-
 def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, first_end: int) -> Gateway | None:
     """The gateway with the relay that holds its reports, if one is named. The first round ends at `first_end`."""
     from untrackable.protocol.campaign import HoldingRelay
@@ -581,9 +556,9 @@ def held_at(gateway: Gateway | None, relay: str | None, after: str | None, *, fi
         return gateway
     if gateway is None:
         raise ValueError("--hold-at is for campaigns with a relay: give --relay too")
-    shortest = first_end + _SHORTEST_DELAY
-    delay = -(-shortest // _HOUR) * _HOUR - first_end if after is None else round_length(after, "--release-after")
-    return replace(gateway, relay=HoldingRelay(relay, delay))
+    if after is None:
+        return replace(gateway, relay=HoldingRelay.usual(relay, first_end))
+    return replace(gateway, relay=HoldingRelay(relay, options.round_length(after, "--release-after")))
 
 
 def looks_of(draft: CampaignDraft) -> int:

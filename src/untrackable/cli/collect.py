@@ -23,17 +23,8 @@ import click
 
 from untrackable import strict_json
 from untrackable.cli import campaign as campaigns
-from untrackable.cli.options import ABOVE_ZERO, FILE, GIVEN_FILE, JSON, POSITIVE, ResultOutput, result_options
-from untrackable.cli.terminal import (
-    CommandGroup,
-    NewFile,
-    PlainCommand,
-    echo,
-    one_line_errors,
-    print_json,
-    readable,
-    tell,
-)
+from untrackable.cli.options import ABOVE_ZERO, FILE, GIVEN_FILE, POSITIVE, ResultOutput, result_options
+from untrackable.cli.terminal import CommandGroup, NewFile, PlainCommand, one_line_errors, readable
 
 if TYPE_CHECKING:
     from socket import socket
@@ -255,11 +246,13 @@ def serve(store: str, host: str, port: int, workers: int, as_json: bool, **chose
     metavar="FILE",
     help="File of reports held for releases.",
 )
-@setting("--release-every", type=POSITIVE, default=3600, help="Seconds between two releases.")
-@setting("--release-ahead", type=POSITIVE, default=40, help="Days a release may be ahead.")
-@setting("--keep-days", type=POSITIVE, default=7, help="Days to try before reports are deleted.")
-@setting("--most-held", type=POSITIVE, default=1_000_000, help="Most held reports.")
-@setting("--most-in-release", type=POSITIVE, default=500_000, help="Most held reports of one release.")
+@setting("--release-every", "every", type=POSITIVE, default=3600, help="Seconds between two releases.")
+@setting("--release-ahead", "ahead", type=POSITIVE, default=40, help="Days a release may be ahead.")
+@setting("--keep-days", "keep", type=POSITIVE, default=7, help="Days to try before reports are deleted.")
+@setting("--most-held", "most", type=POSITIVE, default=1_000_000, help="Most held reports.")
+@setting(
+    "--most-in-release", "most_of_one", type=POSITIVE, default=500_000, help="Most held reports of one release."
+)
 @setting("--per-minute", type=POSITIVE, default=60, help="Most requests a minute of an address.")
 @setting("--sender-header", default=None, metavar="NAME", help="Header with the address, set by your proxy.")
 @setting("--waiting", type=POSITIVE, default=2000, help="Most requests that wait at once.")
@@ -273,11 +266,6 @@ def relay(
     port: int,
     as_json: bool,
     hold_in: Path | None,
-    release_every: int,
-    release_ahead: int,
-    keep_days: int,
-    most_held: int,
-    most_in_release: int,
     **chosen: Any,
 ) -> None:
     r"""Run a relay that passes sealed reports on to collectors.
@@ -300,9 +288,7 @@ def relay(
 
     warn_of_unknown_variables(relay)
     with one_line_errors():
-        holding = HoldingSettings(
-            every=release_every, ahead=release_ahead, keep=keep_days, most=most_held, most_of_one=most_in_release
-        )
+        holding = HoldingSettings(**{name: chosen.pop(name) for name in HoldingSettings.__slots__})
         settings = RelaySettings(gateways=tuple(map(GatewayAddress.parse, gateways)), holding=holding, **chosen)
         held = None if hold_in is None else HeldReports(hold_in)
     bound = listening_socket(host, port)
@@ -339,7 +325,6 @@ def announce(words: str, bound: socket, *, as_json: bool) -> None:
 
 KEYS = click.argument("file", metavar="KEYS", type=FILE)
 LIST = click.option("--list", "number", type=POSITIVE, show_default="last", help="Number of the list of keys.")
-PUBLIC_JSON = click.option("--json", "as_json", is_flag=True, help="Print the public keys as JSON.")
 
 
 @click.group(cls=CommandGroup)
@@ -357,8 +342,8 @@ def gateway() -> None:
 @KEYS
 @click.option("--keys", "count", type=click.IntRange(1, 256), default=12, help="How many keys.")
 @click.option("--every", type=POSITIVE, default=30, help="Rounds that each key serves.")
-@PUBLIC_JSON
-def new_gateway_keys(file: Path, count: int, every: int, as_json: bool) -> None:
+@result_options()
+def new_gateway_keys(file: Path, count: int, every: int, output: ResultOutput) -> None:
     r"""Make a list of keys, and print what is public of it.
 
     A campaign pins the public keys: each serves some rounds and then the next one does. Let campaigns share a list:
@@ -372,20 +357,18 @@ def new_gateway_keys(file: Path, count: int, every: int, as_json: bool) -> None:
     with one_line_errors(), locked(file):
         keys = (read_keys(file) if file.exists() else GatewayKeys()).with_list(count, every)
         write_keys(file, keys)
-    _print_list(keys, keys.last_list, as_json)
-    if not as_json:
-        echo(f"To start a collector with these keys: untrackable serve --gateway-keys {file}", err=True)
-        echo(
-            f"For `campaign new --gateway gateway.json`: untrackable gateway show {file} --json > gateway.json",
-            err=True,
-        )
+    notes = [
+        f"To start a collector with these keys: untrackable serve --gateway-keys {file}",
+        f"For `campaign new --gateway gateway.json`: untrackable gateway show {file} --json > gateway.json",
+    ]
+    output.tell(keys.public_list(keys.last_list), *_list_words(keys, keys.last_list), notes=notes)
 
 
 @gateway.command("show")
 @KEYS
 @LIST
-@PUBLIC_JSON
-def show_gateway_keys(file: Path, number: int | None, as_json: bool) -> None:
+@result_options()
+def show_gateway_keys(file: Path, number: int | None, output: ResultOutput) -> None:
     """Show all keys, the rounds they serve, and which are revoked.
 
     The JSON has the public keys of a list that are not revoked, for `campaign new --gateway`.
@@ -398,11 +381,9 @@ def show_gateway_keys(file: Path, number: int | None, as_json: bool) -> None:
         keys = read_keys(file)
         if number is not None and not 1 <= number <= keys.last_list:
             raise ValueError(f"there is no list {number}; the last one is {keys.last_list}")
-        if as_json or number is not None:
-            _print_list(keys, number or keys.last_list, as_json)
-            return
-    for each in range(1, keys.last_list + 1):
-        _print_list(keys, each, as_json=False)
+        public = keys.public_list(number or keys.last_list) if output.as_json else {}
+    lists = range(1, keys.last_list + 1) if number is None else [number]
+    output.tell(public, *(line for each in lists for line in _list_words(keys, each)))
 
 
 @gateway.command("revoke")
@@ -410,9 +391,9 @@ def show_gateway_keys(file: Path, number: int | None, as_json: bool) -> None:
 @click.argument("ids", metavar="[KEY]...", type=click.IntRange(0, 255), nargs=-1)
 @click.option("--before", type=POSITIVE, metavar="ROUND", help="All keys of the rounds before this one.")
 @LIST
-@JSON
+@result_options()
 def revoke_gateway_keys(
-    file: Path, ids: tuple[int, ...], before: int | None, number: int | None, as_json: bool
+    file: Path, ids: tuple[int, ...], before: int | None, number: int | None, output: ResultOutput
 ) -> None:
     """Revoke keys by destroying their private part.
 
@@ -433,19 +414,19 @@ def revoke_gateway_keys(
         write_keys(file, left)
     revoked = [new.id for old, new in zip(keys.keys, left.keys, strict=True) if new.revoked and not old.revoked]
     data = {"revoked": revoked, "left": [key.id for key in left.keys if not key.revoked]}
-    tell(as_json, data, f"Revoked: {', '.join(map(str, revoked)) or 'none that was not revoked before'}.")
+    output.tell(data, f"Revoked: {', '.join(map(str, revoked)) or 'none that was not revoked before'}.")
 
 
-def _print_list(keys: GatewayKeys, number: int, as_json: bool) -> None:
-    if as_json:
-        with one_line_errors():
-            print_json(keys.public_list(number))
-        return
-    click.echo(f"List {number}")
-    for key in keys.keys:
-        if key.list == number:
-            state = "  revoked" if key.revoked else ""
-            click.echo(f"  key {key.id:>3}  from round {key.first_round:<6} {key.config.public_key.hex()}{state}")
+def _list_words(keys: GatewayKeys, number: int) -> list[str]:
+    return [
+        f"List {number}",
+        *(
+            f"  key {key.id:>3}  from round {key.first_round:<6} {key.config.public_key.hex()}"
+            f"{'  revoked' * key.revoked}"
+            for key in keys.keys
+            if key.list == number
+        ),
+    ]
 
 
 @click.group(cls=CommandGroup)
@@ -463,8 +444,8 @@ def keys() -> None:
     "--role", type=click.Choice(["admin", "reader"]), required=True, help="Run campaigns, or read all estimates."
 )
 @STORE
-@JSON
-def new_key(role: str, store: str, as_json: bool) -> None:
+@result_options()
+def new_key(role: str, store: str, output: ResultOutput) -> None:
     """Make a key and print it.
 
     The key is shown only this once. The store keeps a digest of it.
@@ -475,14 +456,10 @@ def new_key(role: str, store: str, as_json: bool) -> None:
 
     with opened(store, make=True) as opened_store:
         id, token = api.new_key(opened_store, role)
-    if as_json:
-        print_json({"id": id, "role": role, "key": token})
-    else:
-        click.echo(token)
-        whose = "an admin" if role == "admin" else "a reader"
-        same = f" --store {shlex.quote(store)}" if store.startswith("sqlite:") else ""  # others may have a password
-        revoking = f"untrackable keys revoke {id}{same}"
-        click.echo(f"A key for {whose}, shown this once. To revoke it: {revoking}", err=True)
+    whose = "an admin" if role == "admin" else "a reader"
+    same = f" --store {shlex.quote(store)}" if store.startswith("sqlite:") else ""  # others may have a password
+    note = f"A key for {whose}, shown this once. To revoke it: untrackable keys revoke {id}{same}"
+    output.tell({"id": id, "role": role, "key": token}, token, notes=[note])
 
 
 @keys.command("list")
@@ -512,8 +489,8 @@ def list_keys(store: str, output: ResultOutput) -> None:
 @keys.command("revoke")
 @click.argument("id")
 @STORE
-@JSON
-def revoke_key(id: str, store: str, as_json: bool) -> None:
+@result_options()
+def revoke_key(id: str, store: str, output: ResultOutput) -> None:
     """Revoke a key, so that the collector refuses it from now on.
 
     Example: untrackable keys revoke 1f2e3d4c5b6a
@@ -521,7 +498,7 @@ def revoke_key(id: str, store: str, as_json: bool) -> None:
     with opened(store) as opened_store:
         if not opened_store.revoke(id):
             raise click.ClickException(f"there is no key {id!r}; `untrackable keys list` shows all")
-    tell(as_json, {"id": id, "revoked": True}, f"{id} is revoked.")
+    output.tell({"id": id, "revoked": True}, f"{id} is revoked.")
 
 
 @contextmanager
@@ -557,8 +534,8 @@ def manage() -> None:
 @click.argument("file", type=GIVEN_FILE)
 @click.option("--published", is_flag=True, help="Let everyone read its estimates.")
 @STORE
-@JSON
-def add(file: Path, published: bool, store: str, as_json: bool) -> None:
+@result_options()
+def add(file: Path, published: bool, store: str, output: ResultOutput) -> None:
     r"""Add a campaign. The collector then takes its reports.
 
     The collector first recomputes what the campaign declares, and refuses it if that does not hold. A campaign that
@@ -568,7 +545,7 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
                  --store sqlite:///reports.db
     """
     from untrackable.collector.api import create_campaign
-    from untrackable.collector.problems import Refused
+    from untrackable.serving.problems import Refused
 
     asked = campaigns.read(file)
     with opened(store, make=True) as opened_store:
@@ -578,13 +555,10 @@ def add(file: Path, published: bool, store: str, as_json: bool) -> None:
             raise click.ClickException(f"{file}: {refused.detail}") from None
         if published and not new:
             opened_store.publish(id, True)
-    if as_json:
-        print_json({"id": id, "new": new})
-    else:
-        already = "was there already and is published" if published else "was there already"
-        click.echo(f"{id} {'is added' if new else already}.")
-        if asked.gateway is not None:
-            click.echo("Its reports come sealed: the collector opens them with `untrackable serve --gateway-keys`.")
+    already = "was there already and is published" if published else "was there already"
+    sealed = "Its reports come sealed: the collector opens them with `untrackable serve --gateway-keys`."
+    told = [f"{id} {'is added' if new else already}.", *[sealed] * (asked.gateway is not None)]
+    output.tell({"id": id, "new": new}, *told)
 
 
 @manage.command("list")
@@ -642,8 +616,8 @@ def _campaign_lines(row: dict[str, Any]) -> tuple[str, str]:
 @click.argument("id")
 @click.option("--not", "hide", is_flag=True, help="Unpublish: reading the estimates then needs a key.")
 @STORE
-@JSON
-def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
+@result_options()
+def publish(id: str, hide: bool, store: str, output: ResultOutput) -> None:
     """Let everyone read a campaign's estimates.
 
     ID is the campaign's id; its first 8 digits are enough.
@@ -654,15 +628,15 @@ def publish(id: str, hide: bool, store: str, as_json: bool) -> None:
 
     with opened_campaign(store, id) as (opened_store, stored, _):
         opened_store.publish(stored.id, not hide)
-    tell(as_json, {"id": stored.id, "published": not hide}, f"{stored.id} {publishing_words(not hide)}.")
+    output.tell({"id": stored.id, "published": not hide}, f"{stored.id} {publishing_words(not hide)}.")
 
 
 @manage.command()
 @click.argument("id")
 @click.argument("round", type=POSITIVE)
 @STORE
-@JSON
-def close(id: str, round: int, store: str, as_json: bool) -> None:
+@result_options()
+def close(id: str, round: int, store: str, output: ResultOutput) -> None:
     """Close a round before the collector does.
 
     The sums of the reports are kept and the reports are deleted. Later reports of that round are refused. ID is the
@@ -673,7 +647,7 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
     from untrackable.collector.api import close as close_round
     from untrackable.collector.closing import closed_words
     from untrackable.collector.estimates import reports_missing
-    from untrackable.collector.problems import Refused
+    from untrackable.serving.problems import Refused
 
     with opened_campaign(store, id) as (opened_store, _, campaign):
         now = time.time()
@@ -683,14 +657,14 @@ def close(id: str, round: int, store: str, as_json: bool) -> None:
             raise click.ClickException(refused.detail) from None
     missing = reports_missing(campaign, closed, now)
     state = {"round": closed.number, "state": closed.state, "reports": closed.reports, "missing": missing}
-    tell(as_json, state, closed_words(campaign, closed))
+    output.tell(state, closed_words(campaign, closed))
 
 
 @manage.command()
 @click.argument("id")
 @STORE
-@JSON
-def end(id: str, store: str, as_json: bool) -> None:
+@result_options()
+def end(id: str, store: str, output: ResultOutput) -> None:
     """End a campaign: no further round takes reports.
 
     The round that takes reports now is the last one, and is closed as usual. The collector notices at once. A
@@ -704,15 +678,15 @@ def end(id: str, store: str, as_json: bool) -> None:
 
     with opened_campaign(store, id) as (opened_store, stored, campaign):
         last = end_campaign(opened_store, campaign, time.time(), Settings())
-    tell(as_json, {"id": stored.id, "last_round": last}, f"{stored.id} {ending_words(last)}.")
+    output.tell({"id": stored.id, "last_round": last}, f"{stored.id} {ending_words(last)}.")
 
 
 @manage.command()
 @click.argument("id")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @STORE
-@JSON
-def delete(id: str, yes: bool, store: str, as_json: bool) -> None:
+@result_options()
+def delete(id: str, yes: bool, store: str, output: ResultOutput) -> None:
     """Delete a campaign with all its reports and sums.
 
     Afterwards nothing of it can be read, except in backups. ID is the campaign's id; its first 8 digits are enough.
@@ -727,7 +701,7 @@ def delete(id: str, yes: bool, store: str, as_json: bool) -> None:
             what = f"{stored.id} ({campaign.question!r}), with reports and sums of {rounds:,} rounds"
             click.confirm(f"Delete {what}?", abort=True, err=True)
         delete_campaign(opened_store, campaign)
-    tell(as_json, {"id": stored.id, "deleted": True}, f"{stored.id} is deleted.")
+    output.tell({"id": stored.id, "deleted": True}, f"{stored.id} is deleted.")
 
 
 @contextmanager
@@ -760,8 +734,8 @@ def chosen(store: Store, id: str) -> StoredCampaign:
 @click.argument("round", type=POSITIVE)
 @click.argument("file", type=NewFile())
 @STORE
-@JSON
-def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
+@result_options()
+def export(id: str, round: int, file: Path, store: str, output: ResultOutput) -> None:
     """Write one round of a collector to a Parquet file.
 
     An open round gives its reports, without nonces. A closed round gives its sums. `untrackable estimate` reads
@@ -780,4 +754,4 @@ def export(id: str, round: int, file: Path, store: str, as_json: bool) -> None:
     many = counted(exported.reports)
     about = {"file": str(file), "what": exported.what, "reports": exported.reports, "bytes": exported.bytes}
     written = many if exported.what == "reports" else f"the sums of {many}"
-    tell(as_json, about, f"{file}: {written}, {exported.bytes:,} bytes")
+    output.tell(about, f"{file}: {written}, {exported.bytes:,} bytes")

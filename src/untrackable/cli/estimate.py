@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import checks
-from untrackable.cli.options import (
-    POSITIVE,
-    SHARE,
-    ResultOutput,
-    bucket_options,
-    engine_options,
-    mechanism_options,
-    result_options,
-    round_numbers,
-    round_options,
-    spark_session,
-    was_given,
-)
+from untrackable.cli import options
 from untrackable.cli.terminal import PlainCommand, one_line_errors, progress, read_encoding
 
 if TYPE_CHECKING:
@@ -42,24 +30,24 @@ _FILE = click.Path(path_type=Path)
 
 @click.command(cls=PlainCommand)
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
-@click.option("--top", type=POSITIVE, default=20, help="How many values to show.")
+@click.option("--top", type=options.POSITIVE, default=20, help="How many values to show.")
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Possible values, one per line.")
 @click.option("--table", metavar="NAME", help="The table to show, of several.")
 @click.option("--consistent", is_flag=True, help="Also show the nearest possible shares (biased).")
 @click.option(
-    "--quantile", "quantiles", type=SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
+    "--quantile", "quantiles", type=options.SHARE, multiple=True, metavar="0.9", help="Also a quantile of numbers."
 )
-@click.option("--beta", type=SHARE, default=0.05, help="Chance that any interval misses.")
-@click.option("--fdr", type=SHARE, default=0.05, help="False discovery rate for `by fdr`.")
+@click.option("--beta", type=options.SHARE, default=0.05, help="Chance that any interval misses.")
+@click.option("--fdr", type=options.SHARE, default=0.05, help="False discovery rate for `by fdr`.")
 @click.option("--by-round", is_flag=True, help="Show each round, and where answers changed.")
-@round_options
-@engine_options("local", "cuda", "spark")
-@mechanism_options("'NAME key=value …', if the file does not say.")
-@bucket_options("encoding")
+@options.round_options
+@options.engine_options("local", "cuda", "spark")
+@options.mechanism_options("'NAME key=value …', if the file does not say.")
+@options.bucket_options("encoding")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@click.option("--turns", type=POSITIVE, metavar="ROUNDS", help="Rounds, if each person answers once.")
+@click.option("--turns", type=options.POSITIVE, metavar="ROUNDS", help="Rounds, if each person answers once.")
 @click.option("--share", metavar="SHARE", help="With --turns: the share of people who have a turn.")
-@result_options("export", "plot")
+@options.result_options("export", "plot")
 def estimate(
     files: tuple[str, ...],
     engine: str,
@@ -78,7 +66,7 @@ def estimate(
     encoding: str | None,
     turns: int | None,
     share: str | None,
-    output: ResultOutput,
+    output: options.ResultOutput,
 ) -> None:
     """Estimate how many people hold each value, from reports.
 
@@ -94,7 +82,7 @@ def estimate(
     Example: untrackable estimate reports.parquet --plot answer.png
              untrackable estimate reports.parquet --by-round --plot trend.svg
     """
-    with one_line_errors(*files), spark_session(engine, master) as session:
+    with one_line_errors(*files), options.spark_session(engine, master) as session:
         from untrackable.reports.sums import estimate_files
 
         made = None if mechanism is None else mechanism()
@@ -105,7 +93,7 @@ def estimate(
                 mechanism=made,
                 encoding=meant,
                 assume_round=assume_round,
-                rounds=round_numbers(rounds),
+                rounds=options.round_numbers(rounds),
                 candidates=None if candidates is None else _candidates(candidates, files, made, meant, session),
                 table=table,
                 beta=beta,
@@ -123,27 +111,26 @@ def estimate(
         if by_round:
             _give_by_round(answer, output, **shown)
             return
-    from untrackable.display.estimate import file_view
+    from untrackable.display.estimate import answer_view
 
-    output.give(answer, view=file_view(answer, fdr=fdr, width=_width(), **shown), top=top)
-
-
-def _width() -> int:
-    """How many characters a line of the terminal has."""
-    from rich.console import Console
-
-    return Console().width
+    output.give(answer, view=answer_view(answer, fdr=fdr, **shown), top=top)
 
 
 def _give_by_round(
-    answer: FileAnswer, output: ResultOutput, *, top: int, quantiles: list[float], beta: float, consistent: bool
+    answer: FileAnswer,
+    output: options.ResultOutput,
+    *,
+    top: int,
+    quantiles: list[float],
+    beta: float,
+    consistent: bool,
 ) -> None:
     """Everything of `estimate --by-round`. Of numbers, single values are printed only if --top is given."""
     from untrackable.display.trend import rounds_view, trends_of
 
     trends = trends_of(answer, top=top, quantiles=quantiles, beta=beta)
-    printed = trends._replace(shares=()) if trends.numbers and not was_given("top") else trends
-    view = rounds_view(answer, trends, printed, consistent=consistent, width=_width())
+    printed = trends._replace(shares=()) if trends.numbers and not options.was_given("top") else trends
+    view = rounds_view(answer, trends, printed, consistent=consistent)
     output.give(trends, view=view)
 
 
@@ -196,13 +183,13 @@ _BYTES_PER_SECOND = 26e6
 
 @click.command(cls=PlainCommand)
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
-@click.option("--alpha", type=SHARE, default=0.05, help="Chance that any string found is false.")
+@click.option("--alpha", type=options.SHARE, default=0.05, help="Chance that any string found is false.")
 @click.option("--leads", type=click.IntRange(min=0), default=5, help="Uncertain strings to show.")
 @click.option("--beam", type=click.IntRange(min=1, max=1 << 20), default=4096, help="Prefixes kept at each length.")
-@round_options
-@engine_options("local", "cuda", "spark")
+@options.round_options
+@options.engine_options("local", "cuda", "spark")
 @click.option("--encoding", metavar="JSON", help="What values mean, if the file does not say.")
-@result_options("export", "plot")
+@options.result_options("export", "plot")
 def discover(
     files: tuple[str, ...],
     engine: str,
@@ -211,8 +198,8 @@ def discover(
     rounds: str | None,
     assume_round: int | None,
     encoding: str | None,
-    output: ResultOutput,
-    **options: Any,
+    output: options.ResultOutput,
+    **asked: Any,
 ) -> None:
     """Find strings that many people hold, without a list.
 
@@ -222,7 +209,7 @@ def discover(
     Example: untrackable discover reports.parquet --alpha 0.01
              untrackable discover reports.parquet --plot found.svg
     """
-    with one_line_errors(*files), spark_session(engine, master) as session:
+    with one_line_errors(*files), options.spark_session(engine, master) as session:
         from untrackable.reports.sums import discover_files
 
         meant = read_encoding(encoding)
@@ -231,9 +218,9 @@ def discover(
                 files,
                 encoding=meant,
                 assume_round=assume_round,
-                rounds=round_numbers(rounds),
+                rounds=options.round_numbers(rounds),
                 beam=beam,
-                **options,
+                **asked,
                 engine="cuda" if engine == "cuda" else "local",
                 progress=show,
                 add_up=_adding_up(session),
@@ -265,11 +252,11 @@ _SHOWN = 40
 @click.argument("map_file", metavar="[MAP]", type=_FILE, required=False)
 @click.option("--candidates", type=_FILE, metavar="FILE", help="Candidate strings, one per line, instead of MAP.")
 @click.option("--reports", "from_reports", is_flag=True, help="COUNTS is a file of single reports.")
-@click.option("--alpha", type=SHARE, default=0.05, help="Chance that any string found is false.")
+@click.option("--alpha", type=options.SHARE, default=0.05, help="Chance that any string found is false.")
 @click.option("--fdr", is_flag=True, help="Let --alpha be the expected share of false strings.")
 @click.option("--complete", is_flag=True, help="Assume that everyone holds one of the candidates.")
-@click.option("--level", type=SHARE, default=0.95, help="Confidence of each interval.")
-@result_options("export", "plot")
+@click.option("--level", type=options.SHARE, default=0.95, help="Confidence of each interval.")
+@options.result_options("export", "plot")
 def rappor_decode(
     params: Path,
     counts: Path,
@@ -278,8 +265,8 @@ def rappor_decode(
     from_reports: bool,
     fdr: bool,
     complete: bool,
-    output: ResultOutput,
-    **options: Any,
+    output: options.ResultOutput,
+    **asked: Any,
 ) -> None:
     r"""Find the strings behind data that RAPPOR collected.
 
@@ -314,6 +301,6 @@ def rappor_decode(
                 correction="fdr" if fdr else "bonferroni",
                 unlisted=not complete,
                 progress=show,
-                **options,
+                **asked,
             )
     output.give(decoded, top=_SHOWN)

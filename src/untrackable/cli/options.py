@@ -24,18 +24,10 @@ import click
 
 from untrackable import strict_json
 from untrackable.checks import MOST_ROUNDS
-from untrackable.cli.terminal import (
-    PICTURES,
-    TABLES,
-    NewFile,
-    echo,
-    print_json,
-    print_view,
-    read_encoding,
-    readable,
-    write_page,
-)
+from untrackable.cli import terminal
 from untrackable.planning.goal_fields import GOALS
+from untrackable.protocol.wire import LAST_ROUND
+from untrackable.units import read_number, read_rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,9 +62,37 @@ def several(*options: Decorator) -> Decorator:
     return add
 
 
+def gathered(change: Callable[[dict[str, Any]], dict[str, Any]], *options: Decorator) -> Decorator:
+    """Add several options to a command, and let `change` make its arguments of what is given."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def run(*args: Any, **given: Any) -> Any:
+            return command(*args, **change(given))
+
+        return several(*options)(run)
+
+    return add
+
+
 def was_given(name: str) -> bool:
     """Whether somebody gave this option of the command that runs."""
     return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
+def typed_command() -> list[str]:
+    """The command that runs, as it was typed, but for where its result goes: it makes the result again."""
+    context = click.get_current_context()
+    words = context.command_path.split()[1:]
+    for parameter in context.command.params:
+        given = context.params.get(parameter.name or "")
+        if parameter.name in ("as_json", *_FILES) or given is None or not was_given(parameter.name or ""):
+            continue
+        several_given = given if isinstance(given, tuple) else (given,)
+        for value in map(str, several_given):
+            words += [parameter.opts[0]] * isinstance(parameter, click.Option)
+            words += [] if getattr(parameter, "is_flag", False) else [value.removesuffix(".0")]
+    return words
 
 
 def encoding_of(
@@ -86,9 +106,9 @@ def encoding_of(
     if choices:
         return Choices(names=choices)
     if listed is not None:
-        with readable(listed):
+        with terminal.readable(listed):
             return Categories(names=strict_json.small_text(listed).splitlines())
-    encoding: Encoding | None = Categories(names=categories) if categories else read_encoding(given)
+    encoding: Encoding | None = Categories(names=categories) if categories else terminal.read_encoding(given)
     return encoding
 
 
@@ -100,24 +120,22 @@ _OUTSIDE = click.Choice(["error", "clamp", "separate"])
 def bucket_options(encoding: str) -> Decorator:
     """Add the options to a command. Its argument of this name is then the encoding that they describe, as JSON."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def run(*args: Any, buckets: str | None, below: str | None, above: str | None, **options: Any) -> Any:
-            if buckets is None and (below or above):
-                raise click.UsageError("--below and --above need --buckets")
-            if buckets is not None:
-                if options[encoding] is not None:
-                    raise click.UsageError("give one of --buckets and --encoding")
-                options[encoding] = _as_json(buckets, below or "error", above or "error")
-            return command(*args, **options)
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        buckets, below, above = map(given.pop, BUCKET_OPTIONS)
+        if buckets is None and (below or above):
+            raise click.UsageError("--below and --above need --buckets")
+        if buckets is not None:
+            if given[encoding] is not None:
+                raise click.UsageError("give one of --buckets and --encoding")
+            given[encoding] = _as_json(buckets, below or "error", above or "error")
+        return given
 
-        return several(
-            click.option("--buckets", metavar="RANGES", help="Numbers: 50ms:20s:14:log, or all edges."),
-            click.option("--below", type=_OUTSIDE, metavar="HOW", help="Smaller ones: error, clamp, separate."),
-            click.option("--above", type=_OUTSIDE, metavar="HOW", help="Larger numbers, in the same way."),
-        )(run)
-
-    return add
+    return gathered(
+        change,
+        click.option("--buckets", metavar="RANGES", help="Numbers: 50ms:20s:14:log, or all edges."),
+        click.option("--below", type=_OUTSIDE, metavar="HOW", help="Smaller ones: error, clamp, separate."),
+        click.option("--above", type=_OUTSIDE, metavar="HOW", help="Larger numbers, in the same way."),
+    )
 
 
 def _as_json(text: str, below: Any, above: Any) -> str:
@@ -172,11 +190,11 @@ def spark_session(engine: str, master: str | None) -> Iterator[SparkSession | No
         running.stop()
 
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _FILES = {
-    "plot": (NewFile(*PICTURES, extra="plots"), "Write a picture: .svg, .pdf or .png."),
-    "export": (NewFile(*TABLES), "Write a table: .csv, .parquet, .arrow or .json."),
-    "html": (NewFile(extra="plots"), "Write a page with charts."),
+    "plot": (terminal.NewFile(*terminal.PICTURES, extra="plots"), "Write a picture: .svg, .pdf or .png."),
+    "export": (terminal.NewFile(*terminal.TABLES), "Write a table: .csv, .parquet, .arrow or .json."),
+    "html": (terminal.NewFile(extra="plots"), "Write a page with charts."),
 }
 
 
@@ -188,6 +206,12 @@ class ResultOutput:
     export: Path | None = None
     plot: Path | None = None
     html: Path | None = None
+
+    def tell(self, data: Any, *lines: str, notes: Sequence[str] = ()) -> None:
+        """Print what a command did or looked up: the `data` as JSON, or lines, with notes on standard error."""
+        from untrackable.display.view import View
+
+        self.give(None, view=View(title="", sentences=lines, notes=notes, listing=True, json=lambda: data))
 
     def give(
         self,
@@ -218,7 +242,7 @@ class ResultOutput:
             "plot": draw,
         }
         if page is not None:
-            ways["html"] = lambda path: write_page(path, page())
+            ways["html"] = lambda path: terminal.write_page(path, page())
         done, problems = [*written], []
         for name, write in ways.items():
             path: Path | None = getattr(self, name)
@@ -233,11 +257,11 @@ class ResultOutput:
             else:
                 done.append(path)
         if self.as_json:
-            print_json(shown.to_json())
+            terminal.print_json(shown.to_json())
         else:
-            print_view(shown)
+            terminal.print_view(shown)
             for path in done:
-                echo(f"wrote {path}")
+                terminal.echo(f"wrote {path}")
         if problems:
             raise click.ClickException("; ".join(problems))
 
@@ -245,20 +269,15 @@ class ResultOutput:
 def result_options(*files: Literal["export", "plot", "html"]) -> Decorator:
     """Add --json and the options for these files. The command gets them as its argument `output`."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def run(*args: Any, as_json: bool, **options: Any) -> Any:
-            paths = {name: options.pop(name) for name in files}
-            return command(*args, output=ResultOutput(as_json=as_json, **paths), **options)
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        return given | {"output": ResultOutput(**{name: given.pop(name) for name in ("as_json", *files)})}
 
-        options = [
-            click.option(f"--{name}", type=kind, metavar="FILE", help=help)
-            for name, (kind, help) in reversed(_FILES.items())
-            if name in files
-        ]
-        return several(*options, JSON)(run)
-
-    return add
+    options = [
+        click.option(f"--{name}", type=kind, metavar="FILE", help=help)
+        for name, (kind, help) in reversed(_FILES.items())
+        if name in files
+    ]
+    return gathered(change, *options, _JSON)
 
 
 ready_option = click.option(
@@ -291,19 +310,16 @@ PRESET = click.option("--preset", metavar="NAME", help="Use published parameters
 def mechanism_options(help: str) -> Decorator:
     """Add both options. The command gets `mechanism`, a function that makes it; None if it is not given."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def run(*args: Any, mechanism: str | None, preset: str | None, **options: Any) -> Any:
-            if mechanism is None:
-                if preset:
-                    raise click.UsageError("--preset needs --mechanism")
-                return command(*args, mechanism=None, **options)
-            words = words_of(mechanism)
-            return command(*args, mechanism=lambda: _made(words, preset), **options)
+    def change(given: dict[str, Any]) -> dict[str, Any]:
+        mechanism, preset = given["mechanism"], given.pop("preset")
+        if mechanism is None:
+            if preset:
+                raise click.UsageError("--preset needs --mechanism")
+            return given
+        words = words_of(mechanism)
+        return given | {"mechanism": lambda: _made(words, preset)}
 
-        return several(click.option("--mechanism", metavar="WORDS", help=help), PRESET)(run)
-
-    return add
+    return gathered(change, click.option("--mechanism", metavar="WORDS", help=help), PRESET)
 
 
 def words_of(text: str) -> list[str]:
@@ -338,20 +354,6 @@ def when(second: float) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC" if not moment.second else "%Y-%m-%d %H:%M:%S UTC")
 
 
-_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
-
-
-def exact_number(text: str) -> Fraction:
-    """The number that a text is, with or without commas between thousands; ValueError if it is none."""
-    plain = text.strip().replace("_", "")
-    if _GROUPED.fullmatch(plain):
-        plain = plain.replace(",", "")
-    if not _NUMBER.fullmatch(plain):
-        raise ValueError(f"{text!r} is not a number such as 100000, 1e6 or 1,000,000")
-    return Fraction(plain)
-
-
 class Count(click.ParamType):  # type: ignore[type-arg]
     """A whole number, at least `low` if that is given."""
 
@@ -361,9 +363,8 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         self._low = low
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Check it."""
         try:
-            number = Fraction(value) if isinstance(value, int) else exact_number(str(value))
+            number = Fraction(value) if isinstance(value, int) else read_number(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if number.denominator != 1:
@@ -379,9 +380,8 @@ class Amount(click.ParamType):  # type: ignore[type-arg]
     name = "NUMBER"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Check it."""
         try:
-            return float(value) if isinstance(value, (int, float)) else float(exact_number(str(value)))
+            return float(value) if isinstance(value, (int, float)) else float(read_number(str(value)))
         except (ValueError, OverflowError) as error:
             self.fail(str(error), param, ctx)
 
@@ -424,18 +424,7 @@ round_options = several(
 
 def round_numbers(text: str | None) -> list[int] | None:
     """The rounds that `1-7,9` selects; None, which is all rounds, if the option is not given."""
-    if text is None:
-        return None
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"rounds must be written 1-7,9, got {text!r}")
-        start, stop = int(first), int(last) if dash else int(first)
-        if stop - start >= _MOST:
-            raise ValueError(f"rounds must be fewer than a million, got {text!r}")
-        numbers += range(start, stop + 1)
-    return numbers
+    return None if text is None else read_rounds(text, most=_MOST, last=LAST_ROUND)
 
 
 def round_length(given: str, name: str = "--every") -> int:

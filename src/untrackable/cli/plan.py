@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untrackable import strict_json
-from untrackable.cli.options import (
-    BUCKET_OPTIONS,
-    GIVEN_FILE,
-    ResultOutput,
-    bucket_options,
-    encoding_of,
-    goal_options,
-    option_of,
-    result_options,
-    was_given,
-)
+from untrackable.cli import options
 from untrackable.cli.terminal import NewFile, PlainCommand, one_line_errors, progress, write_page
 from untrackable.errors import EncodingError
 from untrackable.planning.goal_fields import GOALS, GoalError
@@ -50,22 +40,24 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 @click.command(cls=PlainCommand)
-@goal_options("people", "values", "bits", "strings")
+@options.goal_options("people", "values", "bits", "strings")
 @click.option("--choice", "choices", multiple=True, metavar="NAME", help="Or one of several at once; give all.")
-@bucket_options("encoding")
+@options.bucket_options("encoding")
 @click.option("--encoding", metavar="JSON|FILE", help="Or any other kind of answer, as JSON.")
-@goal_options(*_AFTER_ANSWERS)
+@options.goal_options(*_AFTER_ANSWERS)
 @click.option("--all", "everything", is_flag=True, help="Also what everybody in every round would give.")
-@click.option("--together", type=GIVEN_FILE, metavar="FILE", help="Several questions in one campaign (TOML).")
+@click.option(
+    "--together", type=options.GIVEN_FILE, metavar="FILE", help="Several questions in one campaign (TOML)."
+)
 @click.option("--campaign", type=NewFile(), metavar="FILE", help="With --together: write the campaign here.")
-@result_options("export", "plot", "html")
+@options.result_options("export", "plot", "html")
 def plan(
     choices: tuple[str, ...],
     encoding: str | None,
     everything: bool,
     together: Path | None,
     campaign: Path | None,
-    output: ResultOutput,
+    output: options.ResultOutput,
     **demands: Any,
 ) -> None:
     r"""How far off will figures be, and what can anybody learn?
@@ -101,18 +93,18 @@ def plan(
         raise click.UsageError("--campaign goes with --together; for one question, see `untrackable campaign new`")
     if choices and any(demands[name] is not None for name in ("values", "bits", "strings")):
         raise click.ClickException("--choice says what the answers are; leave out --values, --bits and --strings")
-    again = _again({**demands, "encoding": encoding}, choices)
+    again = options.typed_command()
     with one_line_errors():
         from untrackable.display.plan import plan_page, plan_view
         from untrackable.planning.goals import Goals
         from untrackable.planning.plan import instead_of
         from untrackable.planning.plan import plan as solve
 
-        meant = encoding_of((), choices, None, encoding)
+        meant = options.encoding_of((), choices, None, encoding)
         try:
             goals = Goals(encoding=meant, **demands)
         except GoalError as error:
-            raise click.ClickException(error.worded(option_of)) from None
+            raise click.ClickException(error.worded(options.option_of)) from None
         with progress() as show:
             result = solve(goals=goals, progress=lambda what, done: show("planning", done))
             instead = instead_of(result, mechanisms=everything, progress=show)
@@ -123,12 +115,12 @@ def plan(
     return None
 
 
-def _plan_together(file: Path, path: Path | None, output: ResultOutput) -> None:
+def _plan_together(file: Path, path: Path | None, output: options.ResultOutput) -> None:
     """Plan one campaign for the questions of a file, and write it."""
-    given = filter(was_given, click.get_current_context().params)
+    given = filter(options.was_given, click.get_current_context().params)
     if others := [name for name in given if name not in _TOGETHER]:
         raise click.UsageError(
-            f"{option_of(others[0])} does not go with --together: the file says what is asked for"
+            f"{options.option_of(others[0])} does not go with --together: the file says what is asked for"
         )
     with one_line_errors():
         from untrackable.display.plan import plan_page, set_view
@@ -154,7 +146,6 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
     """The campaign of all questions. A campaign with a relay needs the keys of the gateway."""
     from untrackable.accounting.check import make_campaign
     from untrackable.cli.campaign import gateway_of, held_at, looks_of
-    from untrackable.cli.options import first_moment, round_length
 
     if together.plan.solved.relay and asked.gateway is None:
         raise ValueError(
@@ -163,26 +154,13 @@ def _campaign(together: QuestionSet, asked: QuestionFile) -> bytes:
         )
     draft, begins, length = (
         together.campaign(),
-        first_moment(asked.first, "first"),
-        round_length(asked.every, "every"),
+        options.first_moment(asked.first, "first"),
+        options.round_length(asked.every, "every"),
     )
     gateway = None if asked.gateway is None else gateway_of(asked.gateway, needed=together.plan.solved.relay)
     gateway = held_at(gateway, asked.hold_at, asked.release_after, first_end=begins + length * looks_of(draft))
     made, _ = make_campaign(draft, question=asked.text, first_round=begins, round_seconds=length, gateway=gateway)
     return made.to_bytes()
-
-
-def _again(given: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
-    """The command that makes this plan again, as it was typed."""
-    words = ["plan", *(word for name in choices for word in ("--choice", name))]
-    typed = click.get_current_context().params
-    for name, value in {**{name: typed[name] for name in BUCKET_OPTIONS}, **given}.items():
-        if not was_given(name):
-            continue
-        words.append(option_of(name))
-        if not isinstance(value, bool):
-            words.append(str(value).removesuffix(".0"))
-    return words
 
 
 @dataclass(frozen=True, slots=True)

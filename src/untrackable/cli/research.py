@@ -145,7 +145,10 @@ def _simulated_view(simulated: Simulated, mechanism: Any, encoding: Any, turns: 
         f"{len(written.rounds):,} round{'' if len(written.rounds) == 1 else 's'}, {written.bytes:,} bytes "
         f"({size:.2f} a report)"
     )
-    most_held = [(_label(encoding, value), share) for value, share in simulated.most_held]
+    most_held = [
+        (str(value if encoding is None or isinstance(value, str) else encoding.label(value)), share)
+        for value, share in simulated.most_held
+    ]
     held = ", ".join(f"{label} {100 * share:.2f} %" for label, share in most_held)
     command = "discover" if getattr(encoding, "kind", "") == "discovered-strings" else "estimate"
     return View(
@@ -173,10 +176,6 @@ def _simulated_view(simulated: Simulated, mechanism: Any, encoding: Any, turns: 
             "most_held_exact": [{"value": label, "share": share} for label, share in most_held],
         },
     )
-
-
-def _label(encoding: Any, value: Any) -> str:
-    return str(value) if encoding is None or isinstance(value, str) else str(encoding.label(value))
 
 
 @click.command(cls=PlainCommand)

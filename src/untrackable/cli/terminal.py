@@ -41,14 +41,6 @@ def print_json(data: Any) -> None:
         click.echo(_with_escapes(line, lambda mark: strict_json.write(mark, ascii=True)[1:-1]))
 
 
-def tell(as_json: bool, data: Any, words: str) -> None:
-    """Print what a command did, as JSON or in one line of words."""
-    if as_json:
-        print_json(data)
-    else:
-        echo(words)
-
-
 def print_sentences(console: Console, sentences: Sequence[str], indent: str = "", style: str = "") -> None:
     """Print sentences around a table: whole lines into a pipe, wrapped and indented lines on a terminal."""
     for sentence in map(printable, sentences):
@@ -104,39 +96,55 @@ def _broken(words: Sequence[str], width: int) -> list[str]:
 
 
 def print_table(console: Console, shown: Table) -> None:
-    """Print a table: texts stand left and numbers right. What does not fit is left out, or broken into lines."""
+    """Print a table: texts stand left and numbers right. What does not fit is left out, or follows."""
     from rich import box
     from rich import table as rich_table
     from rich.text import Text
 
-    kept = shown.wide if shown.wide is not None and console.width >= shown.wide_from else shown.narrow
-    columns = [place for place in kept or range(len(shown.headings)) if place or not shown.grouped]
-    table = rich_table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption_justify="left")
-    table.show_header = any(shown.headings)
-    table.caption = Text(f"{shown.caption}.") if shown.caption else None
-    for i, place in enumerate(columns):
-        numbers = any(any(mark.isdigit() for mark in row[place]) for row in shown.rows)
-        sentences = any(len(row[place]) > _LONG_CELL for row in shown.rows)
-        left = i == 0 or sentences or not numbers
-        table.add_column(
-            printable(shown.headings[place]),
-            justify="left" if left else "right",
-            overflow="fold",
-            no_wrap=shown.grouped and 0 < i < 3,
-        )
-    heading = ""
-    for row in shown.rows:
-        if shown.grouped and row[0] != heading:
-            heading = row[0]
-            table.add_row(Text(heading, style="bold"))
-        table.add_row(
-            *(
-                Text(printable(("  " if shown.grouped and not i else "") + row[place]))
-                for i, place in enumerate(columns)
+    for columns in parts(shown, console.width):
+        table = rich_table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, caption_justify="left")
+        table.show_header = any(shown.headings)
+        table.caption = Text(f"{shown.caption}.") if shown.caption else None
+        for i, place in enumerate(columns):
+            numbers = any(any(mark.isdigit() for mark in row[place]) for row in shown.rows)
+            sentences = any(len(row[place]) > _LONG_CELL for row in shown.rows)
+            table.add_column(
+                printable(shown.headings[place]),
+                justify="left" if i == 0 or sentences or not numbers else "right",
+                overflow="fold",
+                no_wrap=shown.grouped and 0 < i < 3,
             )
-        )
-    console.print()
-    console.print(table)
+        heading = ""
+        for row in shown.rows:
+            if shown.grouped and row[0] != heading:
+                heading = row[0]
+                table.add_row(Text(heading, style="bold"))
+            cells = [printable(row[place]) for place in columns]
+            table.add_row(*(Text("  " * (shown.grouped and not i) + cell) for i, cell in enumerate(cells)))
+        console.print()
+        console.print(table)
+    seen = {shown.headings[place] for place in columns}
+    if told := [words for heading, words in shown.told.items() if heading in seen]:
+        console.print()
+        print_sentences(console, told, indent="  ")
+
+
+def parts(shown: Table, width: int) -> Iterator[list[int]]:
+    """The columns of each part that is printed, as they fit the width."""
+    words = [max(heading.split(), key=len, default="") for heading in shown.headings]
+    sizes = [2 + min(_LONG_CELL, max(map(len, cells))) for cells in zip(words, *shown.rows, strict=True)]
+    kept = list(range(int(shown.grouped), len(sizes)))
+    for place in shown.spare:
+        if sum(sizes[each] for each in kept) > width:
+            kept.remove(place)
+    first = shown.first or len(kept)
+    part = kept[:first]
+    for place in kept[first:]:
+        if len(part) > first and sum(sizes[each] for each in (*part, place)) > width:
+            yield part
+            part = kept[:first]
+        part.append(place)
+    yield part
 
 
 _LONG_CELL = 30
@@ -242,16 +250,11 @@ class NewFile(click.Path):
             self.fail(f"{path} must end in one of {', '.join(self.endings)}", param, ctx)
         if not path.parent.is_dir():
             self.fail(f"cannot write {path}: there is no folder {path.parent}", param, ctx)
-        if path.is_file() and not (ctx is not None and is_forced(ctx)):
+        if path.is_file() and not (ctx is not None and ctx.meta.get(_FORCE)):
             self.fail(f"{path} exists already; choose another name, or give --force to replace it", param, ctx)
         if self._extra is not None:
             require(self._extra)
         return path
-
-
-def is_forced(ctx: click.Context) -> bool:
-    """Whether --force was given, so that files that exist may be replaced."""
-    return bool(ctx.meta.get(_FORCE))
 
 
 def force_option() -> click.Option:
@@ -521,7 +524,8 @@ class RemainingTime:
 
     def left(self) -> float | None:
         """Seconds until the end; None as long as it is not known."""
-        running, later = self._clock() - self._began, self._later()
+        running = self._clock() - self._began
+        later = [size for step, size in self._sizes.items() if step != self.step]
         whole = self._whole if self._whole is not None else self._expected(self._sizes.get(self.step))
         if whole is None or (running > whole and not later):
             return None
@@ -550,10 +554,6 @@ class RemainingTime:
         if whole is not None and not isinstance(mine, Seconds):
             seconds, sizes = (seconds + whole, sizes + mine) if mine else (seconds, sizes)
         return size * seconds / sizes if sizes else None
-
-    def _later(self) -> list[float]:
-        """The sizes of all steps after this one."""
-        return [size for step, size in self._sizes.items() if step != self.step]
 
     def _finish(self) -> None:
         """Count the present step as done, and those before it as left out."""
@@ -673,11 +673,9 @@ class JobGroup(CommandGroup):
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, job by job."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of that name, if there is one."""
         if cmd_name not in self._modules:
             return None
         module = importlib.import_module(f"untrackable.cli.{self._modules[cmd_name]}")
@@ -685,7 +683,6 @@ class JobGroup(CommandGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of every job under its heading."""
         for heading, names in self._jobs.items():
             self.write_commands(ctx, formatter, heading, names)
 

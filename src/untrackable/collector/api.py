@@ -21,20 +21,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from untrackable import checks, strict_json
+from untrackable.collector import estimates
 from untrackable.collector.closing import close_round, end_campaign
-from untrackable.collector.estimates import (
-    DEFAULT_TOP,
-    MOST_TOP,
-    FrequentValues,
-    Query,
-    fewest_reports,
-    frequent_values,
-    is_small,
-    reports_missing,
-    rounds_with_enough_reports,
-)
-from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.metrics import Metrics, described
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import Store, StoredCampaign, StoredKey, StoredRound
 from untrackable.collector.uploads import read_body
@@ -44,6 +34,8 @@ from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
 from untrackable.errors import CampaignError, GatewayKeysError
 from untrackable.protocol.campaign import LARGEST, Campaign, turns_to_json
 from untrackable.protocol.wire import LAST_ROUND
+from untrackable.serving.problems import Refused
+from untrackable.units import read_rounds
 
 ROLES: Final = {
     "admin": "creates, publishes and closes campaigns, and reads all estimates",
@@ -136,7 +128,6 @@ class PublicApi:
         return _json({"status": "ready"})
 
     def metrics(self, request: Request) -> Response:
-        """All counters in Prometheus' text format."""
         return Response(self._service.metrics.text(), headers=NO_STORE, media_type="text/plain; version=0.0.4")
 
     def campaigns(self, request: Request) -> Response:
@@ -182,7 +173,7 @@ class PublicApi:
         for each in service.store.rounds(stored.id):
             if each.state == "open":
                 continue
-            few = is_small(campaign, each, service.settings)
+            few = estimates.is_small(campaign, each, service.settings)
             listed.append(
                 {
                     "round": each.number,
@@ -191,14 +182,13 @@ class PublicApi:
                     "ends": campaign.begins(each.number + 1),
                     "reports": None if few else each.reports,
                     "withheld": few,
-                    "missing": reports_missing(campaign, each, now) if everything else None,
+                    "missing": estimates.reports_missing(campaign, each, now) if everything else None,
                 }
             )
         last = campaign.rounds if stored.last_round is None else stored.last_round
         return _json({"now": campaign.round_at(now), "last_round": last, "rounds": listed})
 
     def round_estimate(self, request: Request) -> Response:
-        """The estimate of one round."""
         number = request.path_params["round"]
         if not 1 <= number <= LAST_ROUND:
             raise Refused(Problem.NOT_FOUND, f"a round must be between 1 and {LAST_ROUND}")
@@ -207,7 +197,11 @@ class PublicApi:
     def pooled_estimate(self, request: Request) -> Response:
         """The pooled estimate of several rounds. By default, these are all closed rounds with enough reports."""
         named = request.query_params.get("rounds")
-        return self._estimate(request, None if named is None else _rounds(named))
+        try:
+            rounds = None if named is None else tuple(read_rounds(named, most=MOST_ROUNDS, last=LAST_ROUND))
+        except ValueError as error:
+            raise Refused(Problem.MALFORMED_REQUEST, str(error)) from None
+        return self._estimate(request, rounds)
 
     def _estimate(self, request: Request, rounds: tuple[int, ...] | None) -> Response:
         service = self._service
@@ -215,12 +209,12 @@ class PublicApi:
         top, beta = _top(request), _beta(request)
         candidates = tuple(request.query_params.getlist("candidate"))
         if rounds is None:
-            rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
+            rounds = estimates.rounds_with_enough_reports(service.store, campaign, service.settings)
             if not rounds:
-                fewest = fewest_reports(campaign, service.settings)
+                fewest = estimates.fewest_reports(campaign, service.settings)
                 few = f"no closed round has the {fewest} reports that an estimate needs"
                 raise Refused(Problem.WITHHELD, few)
-        query = Query(rounds, candidates, request.query_params.get("table"), beta, top)
+        query = estimates.Query(rounds, candidates, request.query_params.get("table"), beta, top)
         content = strict_json.write(estimated(service, campaign, query).to_json(), compact=True)
         return Response(content, headers=NO_STORE, media_type="application/json")
 
@@ -235,8 +229,10 @@ class PublicApi:
             listed = not isinstance(campaign.answers, (DiscoveredStrings, HashedStrings))
             if not stored.published or not listed or campaign.answers.values > MOST_VALUES:
                 continue
-            if last := rounds_with_enough_reports(service.store, campaign, service.settings)[-1:]:
-                _add(samples, campaign, last[0], estimated(service, campaign, Query(last, top=MOST_VALUES)))
+            if last := estimates.rounds_with_enough_reports(service.store, campaign, service.settings)[-1:]:
+                _add(
+                    samples, campaign, last[0], estimated(service, campaign, estimates.Query(last, top=MOST_VALUES))
+                )
         return Response(_text(samples), headers=NO_STORE, media_type=_OPEN_METRICS)
 
     def _has_key(self, request: Request) -> bool:
@@ -256,14 +252,14 @@ class PublicApi:
         raise Refused(Problem.NOT_FOUND, "there is no published campaign with this id; others need a key")
 
 
-def estimated(service: Service, campaign: Campaign, query: Query) -> FrequentValues:
+def estimated(service: Service, campaign: Campaign, query: estimates.Query) -> estimates.FrequentValues:
     """An estimate. It is made once and remembered as long as the rounds have their sums.
 
     If the campaign is deleted and added again, its rounds have other keys, so that nothing old is remembered.
     """
     kept = {each.number: each.reports for each in service.store.rounds(campaign.id)}
     sums = (service.store.first_key(campaign.id), tuple(kept.get(number) for number in query.rounds))
-    make = partial(frequent_values, service.store, campaign, service.settings, query)
+    make = partial(estimates.frequent_values, service.store, campaign, service.settings, query)
     return service.cached_answer((campaign.id, query, sums), make)
 
 
@@ -272,9 +268,9 @@ def _json(content: Any) -> Response:
 
 
 def _top(request: Request) -> int:
-    given = request.query_params.get("top", str(DEFAULT_TOP))
-    if not re.fullmatch(r"[0-9]{1,9}", given) or not 1 <= int(given) <= MOST_TOP:
-        raise Refused(Problem.MALFORMED_REQUEST, f"top must be an integer between 1 and {MOST_TOP}")
+    given = request.query_params.get("top", str(estimates.DEFAULT_TOP))
+    if not re.fullmatch(r"[0-9]{1,9}", given) or not 1 <= int(given) <= estimates.MOST_TOP:
+        raise Refused(Problem.MALFORMED_REQUEST, f"top must be an integer between 1 and {estimates.MOST_TOP}")
     return int(given)
 
 
@@ -285,25 +281,6 @@ def _beta(request: Request) -> float:
     except ValueError:
         allowed = ", ".join(map(str, BETAS))
         raise Refused(Problem.MALFORMED_REQUEST, f"beta must be one of {allowed}") from None
-
-
-def _rounds(text: str) -> tuple[int, ...]:
-    """The numbers in a text such as `1-3,7`, which means 1, 2, 3 and 7."""
-    wrong = Refused(
-        Problem.MALFORMED_REQUEST,
-        f"rounds must be like 1-3,7, with at most {MOST_ROUNDS} numbers from 1 to {LAST_ROUND}",
-    )
-    numbers: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", part)
-        if match is None:
-            raise wrong
-        first = int(match[1])
-        last = first if match[2] is None else int(match[2])
-        if not 1 <= first <= last <= LAST_ROUND or len(numbers) + last - first >= MOST_ROUNDS:
-            raise wrong
-        numbers += range(first, last + 1)
-    return tuple(sorted(set(numbers)))
 
 
 ADDRESS = "/metrics/estimates"
@@ -336,7 +313,7 @@ _OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _Samples = dict[str, list[str]]
 
 
-def _add(samples: _Samples, campaign: Campaign, number: int, estimate: FrequentValues) -> None:
+def _add(samples: _Samples, campaign: Campaign, number: int, estimate: estimates.FrequentValues) -> None:
     mine = f'campaign="{campaign.id}",question="{campaign.question.translate(_ESCAPES)}"'
     for row in sorted(estimate.rows, key=lambda row: int(row["value"])):
         labels = f'{{{mine},value="{row["label"].translate(_ESCAPES)}"}}'
@@ -357,10 +334,7 @@ def _add(samples: _Samples, campaign: Campaign, number: int, estimate: FrequentV
 
 
 def _text(samples: _Samples) -> str:
-    lines = []
-    for name, words in GAUGES.items():
-        full = f"untrackable_{name}"
-        lines += [f"# TYPE {full} gauge", f"# HELP {full} {words}", *(full + sample for sample in samples[name])]
+    lines = [line for name, words in GAUGES.items() for line in described(name, "gauge", words, samples[name])]
     return "\n".join([*lines, "# EOF", ""])
 
 

@@ -5,12 +5,10 @@ Every process makes an application of its own on the same store.
 
 import asyncio
 import functools
-import gc
 import logging
 import os
 import re
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -38,14 +36,14 @@ from untrackable.collector.dashboard.new_campaign import NewCampaign
 from untrackable.collector.dashboard.rendering import error_page, serve_static, wants_page
 from untrackable.collector.dashboard.signed_in import CampaignActions, KeyPages, SignIn, managing, posted
 from untrackable.collector.metrics import Metrics, SharedCounters
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.settings import Settings, open_store
 from untrackable.collector.store import Store
 from untrackable.collector.uploads import GATEWAY, REPORTS, Disconnected, LimitedProtocol, ReportUpload
 from untrackable.errors import StoreUnavailable
 from untrackable.serving import server
-from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem
+from untrackable.serving.problems import BrowserAccess, ErrorGuard, ProblemType, Refused, common_problem
 
 if TYPE_CHECKING:
     from untrackable.collector.gateway import Gateway
@@ -217,7 +215,7 @@ def _no_gateway(request: Request) -> Response:
     raise Refused(Problem.NOT_FOUND, "this collector takes no sealed reports")
 
 
-def _problem(error: Exception) -> tuple[Problem, str]:
+def _problem(error: Exception) -> tuple[ProblemType, str]:
     if isinstance(error, Refused):
         return error.problem, error.detail
     if isinstance(error, StoreUnavailable):
@@ -251,10 +249,6 @@ class _Guard(ErrorGuard):
             await super().__call__(scope, receive, send)
 
 
-_SWITCH_SECONDS = 0.0003
-"""After this time a busy event loop lets the writer's thread run. With the usual 0.005, commits would be late."""
-
-
 def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int = 1) -> None:
     """Serve until the process is told to end. Several processes share the socket, and each has its own writer."""
     counts = SharedCounters() if workers > 1 else None
@@ -264,7 +258,6 @@ def serve(store: str, bound: socket.socket, settings: Settings, *, workers: int 
 
 def application(store: str, settings: Settings, counts: SharedCounters | None = None) -> Starlette:
     """Make the application of one process."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
     settings = replace(settings, connections=server.affordable_connections(settings.connections))
     metrics = Metrics(counts)
     LimitedProtocol.settings, LimitedProtocol.metrics = settings, metrics
@@ -273,8 +266,6 @@ def application(store: str, settings: Settings, counts: SharedCounters | None = 
         open_store(store, check=False), clock=time.time, settings=settings, metrics=metrics, give_up=_give_up
     )
     LimitedProtocol.upload = app.state.upload
-    gc.collect()
-    gc.freeze()  # What is there now stays. Looking through it again and again would take a tenth of the time.
     return app
 
 

@@ -12,11 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from untrackable import strict_json
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
+from untrackable.display.page import page_template
 from untrackable.encodings.days_of_use import READY_QUESTIONS
 from untrackable.encodings.encoding import Encoding
 from untrackable.oblivious.key_config import AES_128_GCM, KeyConfig
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 from untrackable.strict_json import plain
 
 _SHOWN = 2
@@ -49,12 +51,12 @@ _EXAMPLES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def answer_lines(campaign: Campaign) -> str:
+def answer_lines(campaign: Campaign, answer: str = "null") -> str:
     """Two lines of JavaScript: a comment with the question and an example, and the answer.
 
-    The answer is null, which the client refuses, so nobody publishes the example. Days of use count themselves.
+    The client refuses null, so nobody publishes the example. Days of use count themselves.
     """
-    encoding, answer = campaign.answers, "null"
+    encoding = campaign.answers
     if (campaign.question, encoding) == READY_QUESTIONS["active-days"]:
         words, answer = "A use today is noted. The days stay on the device.", "used"
     else:
@@ -82,7 +84,15 @@ _HEADERS = {
     "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
 }
-_BASES = ("noisy-inner-product", "one-bit-mean", "present", "randomized-response", "subset-selection", "views")
+_BASES = (
+    "divided",
+    "noisy-inner-product",
+    "one-bit-mean",
+    "present",
+    "randomized-response",
+    "subset-selection",
+    "views",
+)
 """The local mechanisms that the client for web pages knows, by their names in JSON."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _UNKNOWN_ENCODING = "discovered-strings"
@@ -145,34 +155,26 @@ def _end(campaign: Campaign) -> float:
     return math.inf if campaign.ends is None else campaign.ends
 
 
-def snippet(campaigns: Sequence[Campaign], server: str) -> str:
-    """The lines that embed the client in a web page, for all these campaigns, with this collector's address."""
+def snippet(campaigns: Sequence[Campaign], server: str, given: Sequence[str] = ()) -> str:
+    """The lines that embed the client in a web page, for all these campaigns, with this collector's address.
+
+    `given` has answers in JavaScript, for the first campaigns.
+    """
     name, content = next(item for item in files().items() if item[0].startswith("untrackable-"))
     policy: dict[str, Any] = {"eps": plain(math.fsum(campaign.guarantee.eps for campaign in campaigns))}
     begins = sorted(campaign.first_round for campaign in campaigns)
     most = max(sum(first <= other < first + _YEAR for other in begins) for first in begins)
     if most > _TURNS_A_YEAR:
         policy["turns_a_year"] = most
-    trusted = ""
-    if any(campaign.gateway is not None for campaign in campaigns):
+    if relayed := any(campaign.gateway is not None for campaign in campaigns):
         named = (campaign.relay.address for campaign in campaigns if campaign.relay is not None)
-        policy["relays"], trusted = (
-            list(dict.fromkeys(named)),
-            " // relays: addresses of those that this person trusts",
-        )
-    file = f"{server}/client/{name}"
-    answers = "\n".join(map(answer_lines, campaigns))
-    imported = "takePart, used" if ": used," in answers else "takePart"
-    return f"""\
-<untrackable-consent></untrackable-consent>
-<link rel="modulepreload" href="{file}" integrity="{integrity(content)}" crossorigin>
-<script type="module">
-  import {{ {imported} }} from "{file}";
-  takePart({{
-    server: "{server}",
-    policy: {strict_json.write(policy)},{trusted}
-    answers: {{
-{answers}
-    }},
-  }});
-</script>"""
+        policy["relays"] = list(dict.fromkeys(named))
+    each = zip(campaigns, [*given, *["null"] * (len(campaigns) - len(given))], strict=True)
+    return page_template("untrackable.collector", "snippet.html").render(
+        file=f"{server}/client/{name}",
+        integrity=integrity(content),
+        server=server,
+        policy=strict_json.write(policy),
+        relayed=relayed,
+        answers="\n".join(answer_lines(campaign, answer) for campaign, answer in each),
+    )

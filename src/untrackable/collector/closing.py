@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import Round, Store, StoredCampaign, StoredRound
 from untrackable.collector.writer import as_reports
@@ -23,7 +23,7 @@ from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
 from untrackable.reports.files import Header, check_ending, write_reports
 from untrackable.reports.sums import write_sums
-from untrackable.serving.problems import error_location
+from untrackable.serving.problems import Refused, error_location
 
 _log = logging.getLogger("untrackable.collector")
 

@@ -19,7 +19,7 @@ from untrackable.answers.answer import (
     pooled_estimate,
 )
 from untrackable.answers.trend import NumberTrend, number_trends, trend
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import Round, Store, StoredRound
 from untrackable.encodings.strings import DiscoveredStrings, HashedStrings
@@ -27,6 +27,7 @@ from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import Estimate, Ranked, share_heard
 from untrackable.estimation.rounds import ActivePeople, active_people
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 if TYPE_CHECKING:
     from untrackable.discovery.discovery import FoundString

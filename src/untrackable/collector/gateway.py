@@ -22,18 +22,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from untrackable.collector.problems import Problem, Refused, response
+from untrackable.collector.problems import Problem, response
 from untrackable.collector.service import Service
 from untrackable.collector.uploads import (
     MEDIA_TYPE,
     REPORTS,
-    Answer,
-    AnswerSmall,
     is_media_type,
     read_body,
     reserved_room,
 )
-from untrackable.collector.writer import CampaignAcceptance, Outcome
+from untrackable.collector.writer import CampaignAcceptance
 from untrackable.errors import GatewayKeysError, GatewayKeyUnknown, SealingError, StoreUnavailable
 from untrackable.oblivious import key_config
 from untrackable.oblivious.binary_http import BinaryRequest, BinaryResponse
@@ -47,7 +45,9 @@ from untrackable.oblivious.sealing import (
     OpeningKey,
     open_request,
 )
-from untrackable.serving.problems import error_location
+from untrackable.serving.group_commit import Outcome
+from untrackable.serving.problems import Refused, error_location
+from untrackable.serving.small_posts import Answer, AnswerSmall
 
 _log = logging.getLogger("untrackable.collector")
 

@@ -9,6 +9,7 @@ import fcntl
 import mmap
 import os
 import tempfile
+from collections.abc import Iterable
 from multiprocessing.reduction import DupFd
 from typing import Any, Final
 
@@ -45,6 +46,12 @@ _PROBLEMS: Final = {f"problem {problem.slug}": problem for problem in Problem}
 _NAMES: Final = [*_COUNTERS, *_GAUGES, *_SHARED_GAUGES, *_PROBLEMS]
 _PLACES: Final = {name: place for place, name in enumerate(_NAMES)}
 _SIZE: Final = 8 * _ROWS * len(_NAMES)
+
+
+def described(name: str, kind: str, words: str, samples: Iterable[str]) -> list[str]:
+    """The lines of a metric in Prometheus' text format, and in OpenMetrics'."""
+    full = f"untrackable_{name}"
+    return [f"# HELP {full} {words}", f"# TYPE {full} {kind}", *(full + sample for sample in samples)]
 
 
 class SharedCounters:
@@ -105,17 +112,13 @@ class Metrics:
 
     def text(self) -> str:
         """All totals in Prometheus' text format."""
-        full = "untrackable_build_info"
-        lines = [f"# HELP {full} The version that runs.", f"# TYPE {full} gauge"]
-        lines += [f'{full}{{version="{__version__}"}} 1']
+        lines = described("build_info", "gauge", "The version that runs.", [f'{{version="{__version__}"}} 1'])
         gauges = {**_GAUGES, **_SHARED_GAUGES}
         for kind, names, suffix in (("counter", _COUNTERS, "_total"), ("gauge", gauges, "")):
             for name, words in names.items():
-                full = f"untrackable_{name}{suffix}"
-                lines += [f"# HELP {full} {words}", f"# TYPE {full} {kind}", f"{full} {self.total(name)}"]
-        full = "untrackable_problems_total"
-        lines += [f"# HELP {full} Refused requests, by type of problem.", f"# TYPE {full} counter"]
-        lines += [f'{full}{{type="{problem.slug}"}} {self.total(name)}' for name, problem in _PROBLEMS.items()]
+                lines += described(f"{name}{suffix}", kind, words, [f" {self.total(name)}"])
+        problems = [f'{{type="{problem.slug}"}} {self.total(name)}' for name, problem in _PROBLEMS.items()]
+        lines += described("problems_total", "counter", "Refused requests, by type of problem.", problems)
         return "\n".join(lines) + "\n"
 
     def close(self) -> None:

@@ -51,15 +51,7 @@ class Problem(ProblemType):
         return _OHTTP_KEY if self is Problem.GATEWAY_KEY else super().uri
 
 
-class Refused(Exception):
-    """A request is refused. `detail` says why, and contains nothing that the sender must not see."""
-
-    def __init__(self, problem: Problem, detail: str) -> None:
-        super().__init__(detail)
-        self.problem, self.detail = problem, detail
-
-
-def response(problem: Problem, detail: str, *, retry_after: int | None = None) -> Response:
+def response(problem: ProblemType, detail: str, *, retry_after: int | None = None) -> Response:
     """The HTTP response for a problem."""
     answer = problem_response(problem, detail, retry_after=retry_after)
     if problem is Problem.KEY_NEEDED:

@@ -18,14 +18,14 @@ from starlette.concurrency import run_in_threadpool
 
 from untrackable.collector.closing import close_overdue, drop_old_sums, overdue_rounds
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import Store, StoredCampaign
 from untrackable.collector.writer import CampaignAcceptance, Writer
 from untrackable.errors import CampaignError, StoreUnavailable
 from untrackable.protocol.campaign import Campaign, check_id
 from untrackable.serving.clock_jumps import ClockJumpDetector
-from untrackable.serving.problems import error_location
+from untrackable.serving.problems import Refused, error_location
 
 _log = logging.getLogger("untrackable.collector")
 _Answer = TypeVar("_Answer")

@@ -1,4 +1,4 @@
-"""Group commit: one transaction stores the reports of many requests, which are answered once it is on disk.
+"""Stores the reports of many requests in one transaction, and answers them once it is on disk.
 
 Reports are accepted if they are well-formed, possible, and of a round that is open. Log lines about a failing store
 stay few even if every second transaction fails, as near a full disk.
@@ -6,11 +6,8 @@ stay few even if every second transaction fails, as near a full disk.
 
 import asyncio
 import contextlib
-import functools
 import logging
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
@@ -19,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.collector.metrics import Metrics
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.settings import Settings
 from untrackable.collector.store import Round, RoundsClosed, Rows, Store
 from untrackable.errors import StoreUnavailable, WireError
@@ -28,7 +25,8 @@ from untrackable.mechanisms.interface import Mechanism
 from untrackable.protocol import wire
 from untrackable.protocol.campaign import Campaign
 from untrackable.protocol.wire import LAST_ROUND
-from untrackable.serving.problems import error_location
+from untrackable.serving.group_commit import GroupCommit, Outcome, Waiting
+from untrackable.serving.problems import Refused, error_location
 
 _log = logging.getLogger("untrackable.collector")
 
@@ -189,27 +187,10 @@ class FailureLog:
         _log.warning("The store works again.")
 
 
-SMALL_BODY = 2 << 10
-"""The largest body that may use the share of the memory that large bodies must leave free.
-
-The default number of connections with an unfinished body of this size do not fill that share."""
 _SMALL_SHARE = 4
-"""Large bodies leave one part in this many of the memory to small ones, if the largest body still fits."""
-Outcome = Refused | None
-"""The result of storing a body: None if it is stored, or the reason why it is not."""
-_NEVER = 1 << 62
-"""More bodies than ever wait."""
-_SYNCED_BYTES = 64 << 10
-"""The size of a group up to which its sync takes longer than its insertion."""
-_LONGEST_WAIT = 0.01
-"""The longest time to wait for more bodies, in seconds. It is at most the time that storing the last group took.
+"""Large bodies leave one part in this many of the memory to small ones, if the largest body still fits.
 
-If all n senders send again within a time w, one group takes s + w, where s is the time to store it. Without
-waiting, two groups of n/2 bodies take 2s. So waiting is better as long as w < s."""
-_LATE_SHARE = 8
-"""The thread does not wait for the last one in this many of the senders that were just answered."""
-_GROUPS_WITHOUT_WAIT = 31
-"""The largest number of groups that are stored without waiting for more bodies after waiting was in vain."""
+The default number of connections with an unfinished body of `SMALL_BODY` bytes do not fill that share."""
 _SLOW_SECONDS = 15.0
 """If a body waits longer than this, the collector reports that the store hangs."""
 _FAILED_SECONDS = 30.0
@@ -218,48 +199,38 @@ _FAILED_SECONDS = 30.0
 Afterwards it reports success again. Otherwise a proxy would keep all reports away, and nothing could succeed."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A body that waits to be stored, and the function that takes its outcome. With an outcome, it is refused."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Waiting(Waiting):
+    """A body that waits to be stored."""
 
     acceptance: CampaignAcceptance | None
-    body: bytes
-    answer: Callable[[Outcome], None]
     reserved: int = 0
     """The memory that is given back when the body is stored."""
-    outcome: Outcome = None
     sealed: bool = False
     """Whether a relay must not learn from the time of the answer what became of the body."""
     since: float = field(default_factory=time.monotonic)
 
 
-class Writer:
-    """A thread that stores together all bodies that arrived while it was storing the ones before.
+class Writer(GroupCommit[_Waiting]):
+    """A thread that stores bodies in groups.
 
     `reserve` reserves memory for a body while it arrives, and `write` stores it. Both must be called in the event
     loop's thread. All bodies together take at most `settings.room` bytes.
     """
 
+    log = _log
+    fault = Problem.INTERNAL
+    synced_bytes = 64 << 10
+
     def __init__(self, store: Store, clock: Callable[[], float], settings: Settings, metrics: Metrics) -> None:
         self._store, self._clock, self._settings, self._metrics = store, clock, settings, metrics
-        self._waiting: deque[_Waiting] = deque()
-        self._storing: list[_Waiting] = []
+        self.group_bytes = settings.group
         self._held = 0
         self._large_room = max(settings.largest_body, settings.room - settings.room // _SMALL_SHARE)
-        self._wake = threading.Event()
-        self._wanted = _NEVER
-        """The number of waiting bodies from which on the thread is woken."""
-        self._in_vain = 0
-        """How often in a row the thread has waited for more bodies of which most did not come."""
-        self._without_wait = 0
-        """The number of next groups for which the thread does not wait for more bodies."""
-        self._ending = False
         self._failing = False
         self._failed_at = 0.0
         self._failures = FailureLog()
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
-        self._thread.start()
+        super().__init__()
 
     def reserve(self, size: int, *, large: bool = False) -> None:
         """Reserve memory for a part of a body, or refuse. `release` gives it back.
@@ -283,14 +254,14 @@ class Writer:
 
         A `sealed` body is answered after a sync, even if nothing of it is stored.
         """
-        outcome: asyncio.Future[Outcome] = self._loop.create_future()
-        self._queue(_Waiting(acceptance, body, functools.partial(_settle, outcome), sealed=sealed))
+        outcome, settle = self._future()
+        self._queue(_Waiting(acceptance=acceptance, body=body, answer=settle, sealed=sealed))
         return outcome
 
     def refuse(self, refused: Refused) -> "asyncio.Future[Outcome]":
         """Queue a sealed body that is refused. It is answered when it would be if its reports were stored."""
-        outcome: asyncio.Future[Outcome] = self._loop.create_future()
-        self._queue(_Waiting(None, b"", functools.partial(_settle, outcome), outcome=refused, sealed=True))
+        outcome, settle = self._future()
+        self._queue(_Waiting(acceptance=None, body=b"", answer=settle, outcome=refused, sealed=True))
         return outcome
 
     def try_write(
@@ -309,29 +280,13 @@ class Writer:
         if self._held + size > self._settings.room or self._ending:
             return False
         self._held += size
-        self._queue(_Waiting(acceptance, body, answer, size, sealed=sealed))
+        self._queue(_Waiting(acceptance=acceptance, body=body, answer=answer, reserved=size, sealed=sealed))
         return True
-
-    def _queue(self, waiting: _Waiting) -> None:
-        self._waiting.append(waiting)
-        if len(self._waiting) >= self._wanted:
-            self._wake.set()
-
-    def stop(self) -> None:
-        """Store all waiting bodies and end the thread."""
-        self._ending = True
-        self._wake.set()
-        self._thread.join()
 
     def unstored(self) -> int:
         """The number of reports that arrived but are neither stored nor acknowledged."""
         waiting = [*self._storing, *self._waiting]
         return sum(len(one.body) // one.acceptance.wire.size for one in waiting if one.acceptance is not None)
-
-    def check_thread(self) -> None:
-        """Raise `RuntimeError` if the thread has died, so that nothing is stored any more."""
-        if not self._thread.is_alive():
-            raise RuntimeError("the thread that stores reports has ended")
 
     def check(self) -> None:
         """Raise `StoreUnavailable` if storing just failed or reports wait too long. Any thread may call this."""
@@ -344,68 +299,11 @@ class Writer:
         if waiting and now - waiting[0].since > _SLOW_SECONDS:
             raise StoreUnavailable("reports wait too long to be stored")
 
-    def _work(self) -> None:
-        while True:
-            self._wait_for(1, None)
-            while self._waiting:
-                begun = time.monotonic()
-                group = self._storing = self._take()
-                try:
-                    self._store_group(group)
-                except Exception as error:
-                    _log.error("A group of reports could not be stored: %s", error_location(error))
-                    for one in group:
-                        one.outcome = Refused(Problem.INTERNAL, "the reports were not stored")
-                self._storing = []
-                others = len(self._waiting)
-                self._loop.call_soon_threadsafe(self._answer, group)
-                seconds = time.monotonic() - begun
-                self._rearrange()
-                if sum(len(one.body) for one in group) <= _SYNCED_BYTES:
-                    self._wait_for_more(others, len(group), seconds)
-            if self._ending and not self._waiting:
-                return
-
     def _rearrange(self) -> None:
         try:
             self._store.rearrange()
         except Exception as error:
             _log.error("Stored reports could not be rearranged because of a fault: %s", error_location(error))
-
-    def _wait_for_more(self, others: int, answered: int, taken: float) -> None:
-        """Wait for the next bodies of the senders that were just answered, if they are likely to come soon.
-
-        Storing a small group mostly waits for the disk. If all senders wait for it, one sync for all of them is
-        better than two. If their next bodies take longer than a sync to come, storing goes on meanwhile instead.
-        `others` is the number of bodies that waited when those senders were answered.
-        """
-        if self._without_wait:
-            self._without_wait -= 1
-            return
-        self._wait_for(others + answered - answered // _LATE_SHARE, min(taken, _LONGEST_WAIT))
-        if 2 * (len(self._waiting) - others) >= answered:
-            self._in_vain = 0
-        else:
-            self._in_vain += 1
-            self._without_wait = min(2**self._in_vain - 1, _GROUPS_WITHOUT_WAIT)
-
-    def _wait_for(self, count: int, seconds: float | None) -> None:
-        """Wait until this many bodies wait, the time is over, or the collector ends."""
-        self._wanted = count
-        if len(self._waiting) < count and not self._ending:  # A body that arrives after this check sets `_wake`.
-            self._wake.wait(seconds)
-        self._wanted = _NEVER
-        self._wake.clear()
-
-    def _take(self) -> list[_Waiting]:
-        waiting, left = self._waiting, self._settings.group
-        group: list[_Waiting] = []
-        while waiting:
-            left -= len(waiting[0].body)
-            if left < 0 and group:
-                break
-            group.append(waiting.popleft())
-        return group
 
     def _store_group(self, group: list[_Waiting]) -> None:
         now = self._clock()
@@ -466,19 +364,10 @@ class Writer:
                 one.outcome = Refused(Problem.STORE_UNAVAILABLE, "the reports were not stored")
 
     def _answer(self, group: list[_Waiting]) -> None:
-        """Tell the requests of a group what became of them, and give the memory back."""
-        for one in group:
-            self._held -= one.reserved
-            try:
-                one.answer(one.outcome)
-            except Exception as error:
-                _log.error("A request could not be answered because of a fault: %s", error_location(error))
+        """Give the memory of a group back, and tell its requests what became of them."""
+        self._held -= sum(one.reserved for one in group)
+        super()._answer(group)
         self._metrics.set_gauge("waiting_bytes", self._held)
-
-
-def _settle(future: "asyncio.Future[Outcome]", outcome: Outcome) -> None:
-    if not future.done():
-        future.set_result(outcome)
 
 
 def _read(acceptance: CampaignAcceptance, bodies: list[_Waiting], now: float) -> AcceptedReports | None:

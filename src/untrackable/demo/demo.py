@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +25,12 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+import uvicorn
 from numpy.typing import NDArray
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from untrackable import strict_json
 from untrackable.auditing.attacks import match, match_by_attendance
@@ -37,21 +41,10 @@ from untrackable.client.sending import Outcome
 from untrackable.collector import api, browser
 from untrackable.collector.settings import open_store
 from untrackable.collector.uploads import GATEWAY
+from untrackable.display import charts
 from untrackable.display.campaign import guarantee_sentence
-from untrackable.display.charts import (
-    AMBER,
-    BLUE,
-    INK,
-    NEUTRAL,
-    Row,
-    Series,
-    alt,
-    dot,
-    legended,
-    points,
-    share_axis,
-    span,
-)
+from untrackable.display.charts import alt
+from untrackable.display.numbers import percent, range_words
 from untrackable.display.page import page_template
 from untrackable.display.view import Chart, Table, View, make_charts, make_view
 from untrackable.encodings.encoding import Categories
@@ -377,49 +370,37 @@ def answer_page(
         f"default-src 'none'; script-src 'self' {server}; style-src 'self'; img-src data:; connect-src {server}; "
         "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
     )
+    headers = {
+        "content-security-policy": policy,
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }
 
-    def running() -> Campaign:
+    def shown(request: Request) -> Response:
+        """The page, with the campaign that is running."""
         now = time.time()
         with one_by_one:
             if not asked or now >= (asked[-1].ends or 0):
                 asked.append(begun(now))
                 publish(asked[-1])
-            return asked[-1]
+            return HTMLResponse(_page(asked[-1], server), headers=headers)
 
-    class Application(BaseHTTPRequestHandler):
-        """Serves the few files of the page."""
+    def file(request: Request) -> Response:
+        """One of its files."""
+        kind, content = files[request.url.path]
+        return Response(content, headers=headers, media_type=kind)
 
-        def do_GET(self) -> None:
-            """The page, one of its files, or nothing."""
-            known = self.path == "/" or self.path in files
-            kind, content = files.get(self.path, ("text/plain", b"There is nothing at this address."))
-            if self.path == "/":
-                kind, content = "text/html", _page(running(), server).encode()
-            self.send_response(200 if known else 404)
-            headers = {
-                "content-type": f"{kind}; charset=utf-8",
-                "content-length": str(len(content)),
-                "content-security-policy": policy,
-                "cache-control": "no-store",
-                "referrer-policy": "no-referrer",
-                "x-content-type-options": "nosniff",
-            }
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Note nothing about visitors."""
-
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Application)
-    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    routes = [Route("/", shown), *(Route(path, file) for path in files)]
+    bound = server_process.bind("127.0.0.1", 0)
+    config = uvicorn.Config(Starlette(routes=routes), log_config=None, access_log=False)
+    serving = uvicorn.Server(config)
+    thread = threading.Thread(target=serving.run, args=([bound],), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{serving.server_port}/"
+        yield f"{server_process.address(bound)}/"
     finally:
-        serving.shutdown()
-        serving.server_close()
+        serving.should_exit = True
         thread.join()
 
 
@@ -680,15 +661,15 @@ def _(outcome: DemoResult, top: int) -> list[Chart]:
 
 def _development(outcome: DemoResult) -> Chart:
     """Two homepages over the year: the truth, and the estimates of weeks and quarters."""
-    week = alt.X("week:Q", title="week", scale=span(0, WEEKS + 7))
+    week = alt.X("week:Q", title="week", scale=charts.span(0, WEEKS + 7))
     share = alt.Y(
         "share:Q",
         title="share of people",
-        axis=share_axis(tickCount=7),
+        axis=charts.share_axis(tickCount=7),
         scale=alt.Scale(domain=[0, 0.31], nice=False),
     )
     layers: list[Any] = []
-    for value, colour in ((LEFT, AMBER), (JOINED, BLUE)):
+    for value, colour in ((LEFT, charts.AMBER), (JOINED, charts.BLUE)):
         weeks = [
             {"week": i, "share": learned.values[value]["unclamped"], "truth": float(learned.truth[value])}
             for i, learned in enumerate(outcome.weeks, 1)
@@ -698,20 +679,22 @@ def _development(outcome: DemoResult) -> Chart:
             {"week": (learned.first + learned.last) / 2 + aside, **_ends(learned, value)}
             for learned in outcome.quarters
         ]
-        name = points([{**weeks[-1], "name": HOMEPAGES[value]}]).mark_text(align="left", dx=5, color=colour)
+        name = charts.points([{**weeks[-1], "name": HOMEPAGES[value]}]).mark_text(align="left", dx=5, color=colour)
         layers += [
-            points(weeks).mark_point(filled=True, size=14, opacity=0.6, color=colour).encode(x=week, y=share),
-            points(weeks).mark_line(strokeWidth=1.6, color=colour).encode(x=week, y="truth:Q"),
+            charts.points(weeks)
+            .mark_point(filled=True, size=14, opacity=0.6, color=colour)
+            .encode(x=week, y=share),
+            charts.points(weeks).mark_line(strokeWidth=1.6, color=colour).encode(x=week, y="truth:Q"),
             name.encode(x=week, y="truth:Q", text="name:N"),
-            *_intervals(points(quarters).encode(x=week), colour),
+            *_intervals(charts.points(quarters).encode(x=week), colour),
         ]
     series = [
-        Series("truth", INK),
-        dot("estimate of a week (sampled)", INK, 14),
-        Series("of a quarter", INK, mark=_INTERVAL, filled=True),
+        charts.Series("truth", charts.INK),
+        charts.dot("estimate of a week (sampled)", charts.INK, 14),
+        charts.Series("of a quarter", charts.INK, mark=_INTERVAL, filled=True),
     ]
     title = f"{outcome.directly.people:,} people answer once each, over a year"
-    return Chart(name="development", title=title, drawing=legended(layers, series, 300))
+    return Chart(name="development", title=title, drawing=charts.legended(layers, series, 300))
 
 
 def _year(outcome: DemoResult) -> Chart:
@@ -728,25 +711,29 @@ def _year(outcome: DemoResult) -> Chart:
     )
     few = outcome.few.spans["year"]
     title = f"bars, also above: {100 * (1 - few.beta):g} % for all 16 at once (upper)"
-    place = alt.X("place:Q", title=title, axis=axis, scale=span(-0.7, len(order) - 0.3))
-    share = alt.Y("share:Q", title="share of people", axis=share_axis())
+    place = alt.X("place:Q", title=title, axis=axis, scale=charts.span(-0.7, len(order) - 0.3))
+    share = alt.Y("share:Q", title="share of people", axis=charts.share_axis())
     truths = [{"place": place, "share": float(truth[value])} for place, value in enumerate(order)]
     layers = [
-        points(truths).mark_tick(color=INK, orient="horizontal", thickness=2, width=18).encode(x=place, y=share)
+        charts.points(truths)
+        .mark_tick(color=charts.INK, orient="horizontal", thickness=2, width=18)
+        .encode(x=place, y=share)
     ]
-    ways = ((-0.17, BLUE, outcome.directly), (0.17, NEUTRAL, outcome.few))
+    ways = ((-0.17, charts.BLUE, outcome.directly), (0.17, charts.NEUTRAL, outcome.few))
     for aside, colour, collected in ways:
         rows = [{"place": i + aside, **_ends(collected.spans["year"], value)} for i, value in enumerate(order)]
-        layers += _intervals(points(rows).encode(x=place), colour)
-    named = [Series(f"{way.people:,} people", colour, mark=_INTERVAL, filled=True) for _, colour, way in ways]
+        layers += _intervals(charts.points(rows).encode(x=place), colour)
+    named = [
+        charts.Series(f"{way.people:,} people", colour, mark=_INTERVAL, filled=True) for _, colour, way in ways
+    ]
     return Chart(
         name="year",
         title=f"All {WEEKS} weeks together",
-        drawing=legended(layers, [Series("truth", INK), *named], 280),
+        drawing=charts.legended(layers, [charts.Series("truth", charts.INK), *named], 280),
     )
 
 
-def _ends(learned: Learned, value: int) -> Row:
+def _ends(learned: Learned, value: int) -> charts.Row:
     """An estimate, within its interval."""
     row = learned.values[value]
     share = min(max(row["unclamped"], row["lower"]), row["upper"])
@@ -763,46 +750,46 @@ def _intervals(rows: Any, colour: str) -> list[Any]:
 
 def _followed(outcome: DemoResult) -> Chart:
     """The shares of people who were matched, one row for each kind of client."""
-    rows: dict[str, list[Row]] = {AMBER: [], BLUE: []}
+    rows: dict[str, list[charts.Row]] = {charts.AMBER: [], charts.BLUE: []}
     for row, (_, by_reports, by_attendance) in enumerate(outcome.followed):
         if by_reports is not None:
-            rows[AMBER].append({"row": row - 0.15, **_matched(by_reports)})
-        rows[BLUE].append({"row": row + 0.15, **_matched(by_attendance)})
+            rows[charts.AMBER].append({"row": row - 0.15, **_matched(by_reports)})
+        rows[charts.BLUE].append({"row": row + 0.15, **_matched(by_attendance)})
     names = strict_json.write([name.replace(", ", ",\n").split("\n") for name, *_ in outcome.followed])
     axis = alt.Axis(
         values=list(range(len(outcome.followed))), labelExpr=f"({names})[datum.value]", ticks=False, grid=False
     )
-    scale = span(len(outcome.followed) - 0.5, -0.5)
+    scale = charts.span(len(outcome.followed) - 0.5, -0.5)
     y = alt.Y("row:Q", title=None, axis=axis, scale=scale)
     title = [
         f"share of {LINKED:,} people who are matched in {WEEKS} weeks (sampled; bars: 95 %)",
         f"one turn: at most {100 * recognition_upper(LINKED):g} % (upper), however people move",
     ]
-    shares = share_axis(values=[0.001, 0.01, 0.1, 1])
+    shares = charts.share_axis(values=[0.001, 0.01, 0.1, 1])
     x = alt.X("share:Q", title=title, axis=shares, scale=alt.Scale(type="log", domain=[_LEAST, 4], nice=False))
-    guess = points([{"share": 1 / LINKED}]).mark_rule(color=INK, strokeDash=[2, 3])
+    guess = charts.points([{"share": 1 / LINKED}]).mark_rule(color=charts.INK, strokeDash=[2, 3])
     layers = [guess.encode(x=x)]
     for colour, each in rows.items():
-        seen = points(each).encode(y=y)
+        seen = charts.points(each).encode(y=y)
         layers += [
             seen.mark_rule(color=colour, strokeWidth=1.6).encode(x="lower:Q", x2="upper:Q"),
             seen.mark_point(color=colour, filled=True, opacity=1, size=50).encode(x=x),
             seen.mark_text(color=colour, align="left", dx=8).encode(x="upper:Q", text="told:N"),
         ]
     series = [
-        Series("a guess", INK, (2, 3)),
-        dot("by their reports", AMBER),
-        dot("by attendance", BLUE),
+        charts.Series("a guess", charts.INK, (2, 3)),
+        charts.dot("by their reports", charts.AMBER),
+        charts.dot("by attendance", charts.BLUE),
     ]
     return Chart(
         name="followed",
         title="Who is recognised between home and work?",
-        drawing=legended(layers, series, 190),
+        drawing=charts.legended(layers, series, 190),
         beside=90,
     )
 
 
-def _matched(matched: Matched) -> Row:
+def _matched(matched: Matched) -> charts.Row:
     share, lower, upper = (max(_LEAST, end) for end in (matched.sampled, matched.lower, matched.upper))
     told = f"{100 * matched.sampled:.{2 if matched.sampled < 0.1 else 3}g} %"
     return {"share": share, "lower": lower, "upper": upper, "told": told}
@@ -825,14 +812,14 @@ def _(outcome: DemoResult) -> View:
             *_learned_sentences(outcome, title),
             f"Can people be followed? {LINKED:,} people with the same homepage are at home in half of the {WEEKS} "
             "weeks, and else at work. An observer matches those seen at home with those seen at work. A guess is "
-            f"right for {_share(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets.",
+            f"right for {percent(1 / LINKED)} of them. Shares are sampled; 95 % intervals are in brackets.",
         ],
         tables=[_learned_table(outcome), Table(("matched", "by their reports", "by attendance alone"), followed)],
         data=lambda: _outcome_columns(outcome),
         notes=[
             "Attendance is when somebody answers, and from where. Nobody answers one week from two places. So "
             "answering every week gives people away, whatever the reports say. One turn only tells who somebody is "
-            f"not, and finds hardly anybody: {_share(recognition_upper(LINKED))} at most (upper), however people "
+            f"not, and finds hardly anybody: {percent(recognition_upper(LINKED))} at most (upper), however people "
             "move, for an observer who does not know their habits."
         ],
         json=lambda: _as_json(outcome),
@@ -840,7 +827,6 @@ def _(outcome: DemoResult) -> View:
 
 
 def _learned_sentences(outcome: DemoResult, title: str) -> list[str]:
-
     directly, relayed = outcome.directly, outcome.relayed
     eps, crowd = directly.campaign.guarantee.eps, promised_crowd(relayed.people)
     week = directly.spans["week"]
@@ -892,17 +878,10 @@ def _interval_cells(learned: Learned) -> list[str]:
 
 
 def _rate(matched: Matched) -> str:
-    share, lower, upper = (_share(end) for end in (matched.sampled, matched.lower, matched.upper))
-    return f"{share:>6} ({lower.removesuffix(' %')} to {upper.removesuffix(' %')})"
-
-
-def _share(share: float) -> str:
-    digits = 3 if share >= 0.1 else 2
-    return f"{100 * share:.{digits}g} %" if share >= 1e-3 else f"{100 * share:.2f} %"
+    return f"{percent(matched.sampled)} ({range_words(matched.lower, matched.upper)})"
 
 
 def _as_json(outcome: DemoResult) -> dict[str, object]:
-
     return {
         "weeks": WEEKS,
         "address": outcome.address,

@@ -14,6 +14,7 @@ docs/strings.md has the proof. In the field's words, these are heavy hitters of 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,6 @@ from untrackable.arrays import FloatArray
 from untrackable.discovery.prefix_search import (
     BucketTables,
     KeptPrefixes,
-    LevelProgress,
     StringWeights,
     level_width,
     search,
@@ -127,7 +127,7 @@ def discover(
     leads: int = 10,
     beam: int = BEAM,
     heard: float = 1.0,
-    progress: PassProgress | None = None,
+    progress: PassProgress = lambda passes, level, done: None,
 ) -> Discovered:
     """Find the frequent strings that people hold, with no list to choose from.
 
@@ -147,7 +147,7 @@ def discover(
     while True:
         passes += 1
         tables = BucketTables(left, levels_to_reach(encoding, alpha * table_share(passes)))
-        kept = search(encoding, tables, beam, _step(progress, passes))
+        kept = search(encoding, tables, beam, partial(progress, passes))
         tried += sum(level.tried for level in kept)
         evidence = string_evidence(encoding, tables, kept)
         names = _names(encoding, kept[-1])
@@ -286,14 +286,6 @@ def _measured(
     return measured
 
 
-def _step(progress: PassProgress | None, passes: int) -> LevelProgress:
-    def step(level: int, done: float) -> None:
-        if progress:
-            progress(passes, level, done)
-
-    return step
-
-
 # --- the frequencies of strings, and what remains of all buckets without them -----------------------------
 
 
@@ -350,8 +342,7 @@ def fitted_frequencies(levels: LevelEstimates, entries: FloatArray, places: NDAr
         weights.append(np.full(distinct.size, estimate.n))
     design, value, weight = (np.concatenate(column) for column in (rows, values, weights))
     root = np.sqrt(weight)
-    frequencies: FloatArray = np.linalg.pinv(design * root[:, None]) @ (root * value)
-    return frequencies
+    return np.asarray(np.linalg.pinv(design * root[:, None]) @ (root * value))
 
 
 def string_estimate(

@@ -13,37 +13,10 @@ from typing import Any, NamedTuple
 from untrackable.auditing.attacks import followed_beside
 from untrackable.auditing.audit import FEWER, OFTEN, SELDOM, Apart, Audit, InCrowd, TurnsAudit
 from untrackable.brackets import Bracket
+from untrackable.display import charts
 from untrackable.display.campaign import share
-from untrackable.display.charts import (
-    AMBER,
-    BLUE,
-    COLOURS,
-    HEIGHT,
-    NEUTRAL,
-    RED,
-    Key,
-    NamedBars,
-    Series,
-    alt,
-    few_ticks,
-    line_series,
-    log_ticks,
-    points,
-    share_axis,
-    span,
-)
-from untrackable.display.numbers import (
-    all_of,
-    as_dict,
-    cell,
-    known_ends,
-    lower,
-    number,
-    percent,
-    said,
-    shown,
-    upper,
-)
+from untrackable.display.charts import alt
+from untrackable.display.numbers import all_of, as_dict, cell, lower, number, percent, said, shown, upper
 from untrackable.display.observer import following_chart
 from untrackable.display.page import result_page
 from untrackable.display.view import Chart, Columns, Table, View, floats, make_charts, make_view, texts
@@ -84,7 +57,7 @@ class Line(NamedTuple):
     @staticmethod
     def of(heading: str, what: str, bracket: Bracket, meaning: str) -> "Line":
         """A number that is known as a bracket."""
-        return Line(heading, what, *shown(bracket), meaning, None, *known_ends(bracket))
+        return Line(heading, what, *shown(bracket), meaning, None, *bracket.known_ends)
 
     @staticmethod
     def at_most(heading: str, what: str, bound: float, meaning: str) -> "Line":
@@ -106,11 +79,6 @@ class Line(NamedTuple):
 def sampled(matched: Matched) -> str:
     """A sampled share with its interval."""
     return f"{number(matched.sampled)} ({lower(matched.lower)} to {upper(matched.upper)})"
-
-
-def turns_title(audit: TurnsAudit) -> str:
-    """What was found, in one line."""
-    return f"one turn in {audit.turns.rounds:,} rounds; recognised among {audit.crowd:,}: {_most(audit)}"
 
 
 def turns_verdict(audit: TurnsAudit) -> list[str]:
@@ -219,89 +187,6 @@ def turns_lines(audit: TurnsAudit) -> list[Line]:
 
 _CERTAIN = 0.99
 """From this probability of being recognised by attendance on, people are said to be given away."""
-
-CAPTIONS = {
-    "recognised": (
-        "Picked out of a crowd",
-        "How often an observer who knows a person's reports from one place picks that person out of a crowd by "
-        "what reports from another place say. The line is a proved limit for anyone who matches this person alone. "
-        "The diamond is an attack that was carried out, with its interval (sampled).",
-    ),
-    "attended": (
-        "Picked out by attendance alone",
-        "The same without reading any report, if people answer every round: by the rounds that they answer from "
-        "each place. Nobody answers one round from two places, so one person and two leave different traces.",
-    ),
-    "gammas": (
-        "Worst case by number of reports",
-        "No set of reports is more than e^gamma times likelier from one person than from two, or the other way "
-        "round, for the worst split. One line always holds, the other except with probability delta. Infinite "
-        "values are not drawn.",
-    ),
-    "deltas": (
-        "How often gamma does not hold",
-        "delta against gamma for the worst split of all reports: the probability with which an observer may be "
-        "surer than gamma allows. At gamma = 0 it is the advantage.",
-    ),
-    "taus": (
-        "What an observer typically sees",
-        "How likely each τ is: the largest log-likelihood ratio over all splits up to half, for reports of one "
-        "person or of two.",
-    ),
-    "roc": (
-        "The best observer's trade-off",
-        "How often reports of one person are recognised as such, against how often reports of two people are taken "
-        "for one person's. Half of the reports are on each side.",
-    ),
-}
-"""The title and the caption of each chart of an audit."""
-
-FORMULAS = (
-    (
-        "One person or two",
-        "P: reports of one person who holds u. Q: the reports in J come from one person, the others from another, "
-        "and both hold u. Each report has its own round.",
-        "Naor, Vexler, definition of untrackable, with the product measure",
-    ),
-    (
-        "Attendance",
-        "P: one person, who answers every round from one of two places, each half of the time. Q: a different "
-        "person at each place. In one round, just one of the places sees an answer with probability 1 or 1/2. "
-        "Recognised among N after k rounds: at most 2^k/N.",
-        "",
-    ),
-    ("Loss", "ln P/Q of what is observed; gamma at delta = 0 is its largest absolute value.", ""),
-    (
-        "delta(gamma)",
-        "max over sets T of P(T) − e^gamma·Q(T), or with P and Q exchanged; advantage = delta(0).",
-        "",
-    ),
-    (
-        "Recognised among M",
-        "min over gamma of delta(gamma) + e^gamma/M: picking one of M is a test with false positive rate 1/M.",
-        "Neyman, Pearson 1933",
-    ),
-    (
-        "τ",
-        "the largest absolute loss over one stream of P and one of Q for each split 1 … ⌊k/2⌋.",
-        "Naor, Vexler, appendix",
-    ),
-    (
-        "In a crowd",
-        "a person's report is of a part that the two values share or of one that they do not, and everybody "
-        "else's law contains the same parts. The observer is granted the part of every report. What is left is how "
-        "many reports are of each part, in both worlds.",
-        "",
-    ),
-    (
-        "Different values",
-        "δ(α) = Σ w(u)·(1 − α·w(u))·δ′(α·(1 − w(u))/(1 − α·w(u))) for values u with probabilities w(u), where "
-        "δ′ is that of one value against another; matched among M: at most δ(α) + α/M for every α.",
-        "",
-    ),
-    ("Error radius", "span·√(ln(2/β)/(2n)).", "Hoeffding 1963"),
-)
-"""Name, formula and source of the numbers in audits and comparisons."""
 
 
 def verdict(audit: Audit | TurnsAudit) -> list[str]:
@@ -534,19 +419,16 @@ def _accuracy(audit: Audit) -> Iterable[Line]:
 
 @make_view.register
 def _(audit: Audit | TurnsAudit) -> View:
-    title = turns_title(audit) if isinstance(audit, TurnsAudit) else _title(audit)
     numbers, sentences = lines(audit), verdict(audit)
     table = Table(
         ("about", audit.mechanism, "", "is", ""),
         [(line.heading, line.what, line.number, line.certainty, line.meaning) for line in numbers],
         title="Every number",
         grouped=True,
-        narrow=range(4),
-        wide=range(5),
-        wide_from=110,
+        spare=[4],
     )
     return View(
-        title=title,
+        title=_title(audit),
         sentences=sentences,
         tables=[table],
         data=lambda: _data(numbers),
@@ -555,7 +437,9 @@ def _(audit: Audit | TurnsAudit) -> View:
     )
 
 
-def _title(audit: Audit) -> str:
+def _title(audit: Audit | TurnsAudit) -> str:
+    if isinstance(audit, TurnsAudit):
+        return f"one turn in {audit.turns.rounds:,} rounds; recognised among {audit.crowd:,}: {_most(audit)}"
     by_reports, alone, always = audit.recognised, audit.attended.alone, audit.everlasting
     told = f"recognised among {audit.crowd:,} by {audit.reports} reports {_limit(by_reports)}"
     told += f", by attendance {_limit(alone)}"
@@ -581,8 +465,8 @@ def _data(numbers: list[Line]) -> Columns:
     }
 
 
-_BAND = Series("between lower and upper bound", NEUTRAL, mark="square")
-_Attack = tuple[Series, int, Matched]
+_BAND = charts.Series("between lower and upper bound", charts.NEUTRAL, mark="square")
+_Attack = tuple[charts.Series, int, Matched]
 """An attack that was carried out: its look, after how many rounds, and how many people it matched."""
 
 
@@ -591,14 +475,14 @@ def _(audit: Audit, top: int) -> list[Chart]:
     """One chart for each question; a chart without a finite number is left out."""
     amounts = list(_amounts(audit))
     return [
-        Chart(name=name, title=CAPTIONS[name][0], caption=CAPTIONS[name][1], drawing=drawing, detailed=detailed)
-        for name, drawing, detailed in (
-            ("recognised", _recognised_chart(audit), False),
-            ("attended", _attended_chart(audit), False),
-            ("gammas", _gammas(audit), True),
-            ("deltas", _deltas(audit), True),
-            ("taus", _taus(audit), True),
-            ("roc", _roc(audit), True),
+        Chart(name=name, title=title, drawing=drawing, detailed=detailed)
+        for name, title, drawing, detailed in (
+            ("recognised", "Picked out of a crowd", _recognised_chart(audit), False),
+            ("attended", "Picked out by attendance alone", _attended_chart(audit), False),
+            ("gammas", "Worst case by number of reports", _gammas(audit), True),
+            ("deltas", "How often gamma does not hold", _deltas(audit), True),
+            ("taus", "What an observer typically sees", _taus(audit), True),
+            ("roc", "The best observer's trade-off", _roc(audit), True),
         )
         if drawing is not None
     ] + ([_eps(amounts, audit.delta)] if amounts else [])
@@ -635,13 +519,12 @@ def _eps(amounts: list[tuple[str, Bracket]], delta: float) -> Chart:
         }
         for place, (_, eps) in enumerate(amounts)
     ]
-    x = alt.X("length:Q", title="eps", scale=span(0.0, edge), axis=few_ticks())
-    chart = NamedBars([name for name, _ in amounts], x)
-    for certainty, colour in (("exact", BLUE), ("upper bound", AMBER), ("no bound", RED)):
+    x = alt.X("length:Q", title="eps", scale=charts.span(0.0, edge), axis=charts.few_ticks())
+    chart = charts.NamedBars([name for name, _ in amounts], x)
+    for certainty, colour in (("exact", charts.BLUE), ("upper bound", charts.AMBER), ("no bound", charts.RED)):
         chart.bars([row for row in rows if row["certainty"] == certainty], certainty, colour)
     title = f"eps at delta = {delta:g}: less is more private"
-    caption = "How private one report is, and all reports together: over these rounds and for ever."
-    return chart.told(rows, "reach").chart("eps", title, caption)
+    return chart.told(rows, "reach").chart("eps", title)
 
 
 def _told(eps: Bracket) -> str:
@@ -678,12 +561,12 @@ def _lines(
 ) -> Any:
     """Lines with their brackets as bands, and attacks that were carried out; `whole`: x counts something."""
     names, attacks = list(dict.fromkeys(row["line"] for row in rows)), list(attacks)
-    key = Key(
-        line_series(names, marks=marks),
+    key = charts.Key(
+        charts.line_series(names, marks=marks),
         ([_BAND] if _band_seen(rows) else []) + [look for look, *_ in attacks],
     )
     across = _across(x, [row["x"] for row in rows] if whole else [])
-    base = points(rows).encode(
+    base = charts.points(rows).encode(
         x=across,
         tooltip=[
             alt.Tooltip("line:N", title="line"),
@@ -693,13 +576,13 @@ def _lines(
             alt.Tooltip("certainty:N", title="certainty"),
         ],
     )
-    height = alt.Y("y:Q", title=y, scale=alt.Undefined if scale is None else scale, axis=few_ticks())
-    band = base.mark_area(opacity=0.15, color=NEUTRAL).encode(y=height, y2="low:Q", detail="line:N")
+    height = alt.Y("y:Q", title=y, scale=alt.Undefined if scale is None else scale, axis=charts.few_ticks())
+    band = base.mark_area(opacity=0.15, color=charts.NEUTRAL).encode(y=height, y2="low:Q", detail="line:N")
     layers = [band, *key.lines(base.encode(y=height)), key.legend]
     beside = max(row["x"] for row in rows) / 40
     for place, (look, rounds, matched) in enumerate(attacks):
         layers += _carried_out(key, across, look, rounds + place * beside, matched, least)
-    return alt.layer(*layers).properties(height=HEIGHT)
+    return alt.layer(*layers).properties(height=charts.HEIGHT)
 
 
 def _across(title: str, counted: list[int]) -> Any:
@@ -732,11 +615,11 @@ def _recognised_chart(audit: Audit) -> Any:
     attacks = []
     if audit.linked is not None:
         attacks.append(
-            (_attack("the same value", COLOURS[2], "diamond"), 2 * audit.linked.reports, audit.linked.top1)
+            (_attack("the same value", charts.COLOURS[2], "diamond"), 2 * audit.linked.reports, audit.linked.top1)
         )
     if audit.linked_apart is not None:
         apart = audit.linked_apart
-        attacks.append((_attack("different values", AMBER, "square"), 2 * apart.reports, apart.top1))
+        attacks.append((_attack("different values", charts.AMBER, "square"), 2 * apart.reports, apart.top1))
     title, scale = "reports, half from each of two places", alt.Scale(domain=[0, 1])
     return _lines(rows, title, "picked out of a crowd", marks=True, whole=True, scale=scale, attacks=attacks)
 
@@ -747,10 +630,10 @@ def _attended_chart(audit: Audit) -> Any:
     rows += _guess(audit, attended.curve[0].rounds, attended.curve[-1].rounds)
     attacks = []
     if attended.matched is not None:
-        look = _attack("attendance alone", COLOURS[2], "diamond")
+        look = _attack("attendance alone", charts.COLOURS[2], "diamond")
         attacks.append((look, attended.rounds, attended.matched.alone))
         if attended.matched.together is not None:
-            look = _attack("reports and attendance", COLOURS[3], "triangle-up")
+            look = _attack("reports and attendance", charts.COLOURS[3], "triangle-up")
             attacks.append((look, attended.rounds, attended.matched.together))
     scale = alt.Scale(type="log", domain=[least, 1], nice=False)
     title = "picked out of a crowd"
@@ -765,14 +648,16 @@ def _guess(audit: Audit, first: int, last: int) -> list[dict[str, Any]]:
     ]
 
 
-def _attack(by: str, colour: str, mark: str) -> Series:
-    return Series(f"attack, {by}, with interval (sampled)", colour, mark=mark, size=110)
+def _attack(by: str, colour: str, mark: str) -> charts.Series:
+    return charts.Series(f"attack, {by}, with interval (sampled)", colour, mark=mark, size=110)
 
 
-def _carried_out(key: Key, across: Any, look: Series, x: float, share: Matched, least: float) -> tuple[Any, Any]:
+def _carried_out(
+    key: charts.Key, across: Any, look: charts.Series, x: float, share: Matched, least: float
+) -> tuple[Any, Any]:
     """A mark for an attack that was carried out, and its interval; nothing is drawn below `least`."""
     ends = {"y": max(least, share.sampled), "low": max(least, share.lower), "high": max(least, share.upper)}
-    seen = points([{"x": x, "line": look.name, **ends}]).encode(x=across)
+    seen = charts.points([{"x": x, "line": look.name, **ends}]).encode(x=across)
     bar = seen.mark_rule(color=look.colour, strokeWidth=2).encode(y="low:Q", y2="high:Q")
     tip = alt.Tooltip("y:Q", title=look.name, format=".3~g")
     return bar, key.marks(seen, look.name).encode(y="y:Q", tooltip=[tip])
@@ -822,12 +707,14 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
         for i, share in enumerate(several.values(), len(known))
     ]
     scale = alt.Scale(type="log", domain=[guess / 2, 4], nice=False)
-    x = alt.X("length:Q", title="picked out", scale=scale, axis=share_axis(values=log_ticks(guess / 2, 1)))
+    x = alt.X(
+        "length:Q", title="picked out", scale=scale, axis=charts.share_axis(values=charts.log_ticks(guess / 2, 1))
+    )
     title = f"How well a person with one turn is picked out of {audit.crowd:,}, by what an observer knows"
     return [
-        NamedBars([*known, *several], x)
-        .bars(bounds, "one campaign: at most (upper)", BLUE, guess / 2)
-        .bars(attacks, "several: the strongest attack found (lower)", AMBER, guess / 2)
+        charts.NamedBars([*known, *several], x)
+        .bars(bounds, "one campaign: at most (upper)", charts.BLUE, guess / 2)
+        .bars(attacks, "several: the strongest attack found (lower)", charts.AMBER, guess / 2)
         .limits([guess], "by guessing (exact)")
         .told([*bounds, *attacks], "length")
         .chart("turns", title)
@@ -836,16 +723,16 @@ def _(audit: TurnsAudit, top: int) -> list[Chart]:
 
 def audit_page(audit: Audit | TurnsAudit, mechanism: Any, name: str, command: list[str]) -> str:
     """The page of the audit of a mechanism by that name; `command` makes it again."""
-    charts = list(make_charts(audit, 0))
+    drawn = list(make_charts(audit, 0))
     if isinstance(audit, Audit) and audit.linked_apart is not None:
         with contextlib.suppress(ValueError):  # Some mechanisms take no such values.
-            charts.append(following_chart(followed_beside(name, mechanism)))
+            drawn.append(following_chart(followed_beside(name, mechanism)))
     return result_page(
         make_view(audit),
-        charts,
+        drawn,
         command,
         title=f"{name}: can its reports be followed?",
-        formulas=FORMULAS,
+        formulas="audit_formulas.html",
         how=_how(mechanism),
         source=audit.published,
         parameters=audit.mechanism,

@@ -112,9 +112,28 @@ def trust_words(relay: HoldingRelay | None) -> str:
     )
 
 
+def held_words(relay: HoldingRelay, first_end: int) -> str:
+    """Which relay holds the reports, and when it releases them. The first round ends at `first_end`."""
+    return (
+        f"{relay.address} holds the reports of a round and releases them once, {delay_words(relay)}; those of the "
+        f"first round on {_date(first_end + relay.delay)}."
+    )
+
+
+def relay_words(campaign: Campaign) -> str:
+    """Which relay holds the reports of a campaign, and when it releases them; or nothing."""
+    relay = campaign.relay
+    return "" if relay is None else held_words(relay, campaign.leaves(1) - relay.delay)
+
+
 def delay_words(relay: HoldingRelay) -> str:
     """When a relay that holds reports passes them on."""
-    return f"{_span(relay.delay)} after the end of the round" if relay.delay else "at the end of the round"
+    span = _span(relay.delay) if relay.delay else ""
+    return (
+        f"{'' if span[0].isdigit() else '1 '}{span} after the end of the round"
+        if span
+        else "at the end of the round"
+    )
 
 
 _RELEASE_EVERY, _RELEASE_AHEAD = 3600, 40
@@ -367,16 +386,6 @@ def observers(campaign: Campaign) -> list[Observer]:
     ]
 
 
-def no_relay_words(campaign: Campaign) -> str:
-    """Why there is one observer only; empty if there are two."""
-    if campaign.guarantee.crowd is not None:
-        return ""
-    return (
-        "This campaign does not rely on a relay. So nothing is assumed about who else is there: the guarantee "
-        "holds against a collector that knows which reports are yours, and all the more against one that does not."
-    )
-
-
 def costs(campaign: Campaign) -> list[Cost]:
     """The eps of the first round, of some rounds and of all rounds, at the declared deltas; nothing with turns."""
     if campaign.turns is not None:
@@ -397,20 +406,6 @@ def _cost(campaign: Campaign, rounds: int) -> Cost:
         hidden = campaign.mechanism.crowd(people=declared.crowd.reports, reports=rounds)
         crowd = upper(hidden.gamma(declared.crowd.delta).upper), "upper"
     return Cost(rounds, shown(alone), crowd)
-
-
-def cost_words(campaign: Campaign) -> str:
-    """How to read the costs."""
-    declared = campaign.guarantee
-    if campaign.turns is not None:
-        return "Each person answers once, so all rounds together cost what one report costs: the guarantee above."
-    deltas = f"delta = {at_most(declared.delta, 4)}"
-    if declared.crowd is not None:
-        deltas += f", and {at_most(declared.crowd.delta, 4)} for the collector alone"
-    return (
-        f"The eps that the first rounds spend, at {deltas}. The total over all rounds is what counts: it is at "
-        "most the guarantee above, and clients refuse a campaign whose total exceeds what their person allows."
-    )
 
 
 def _observer(who: str, eps: float, delta: float) -> Observer:
@@ -558,8 +553,7 @@ def campaign_view(
         keys = len(campaign.gateway.keys)
         rows.append(("relay", f"Reports are sealed for {keys} key{'s' * (keys > 1)} of the collector's gateway."))
     if campaign.relay is not None:
-        rows.append(("", f"{campaign.relay.address} releases the first round on {_date(campaign.leaves(1))}."))
-        rows.append(("", release_words(campaign)))
+        rows += [("", relay_words(campaign)), ("", release_words(campaign))]
     if accurate is not None:
         rows += [("accuracy", accuracy_words(accurate)), ("", spread_words(accurate))]
     rows += about.items()

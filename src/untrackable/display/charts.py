@@ -333,10 +333,10 @@ class NamedBars:
         """All of it, as Altair's chart."""
         return legended(self._layers, self._series, _ROW * self._count)
 
-    def chart(self, name: str, title: str, caption: str = "") -> Chart:
+    def chart(self, name: str, title: str) -> Chart:
         """All of it."""
         beside = rows_beside(self._names)
-        return Chart(name=name, title=title, caption=caption, drawing=self.drawing(), beside=beside)
+        return Chart(name=name, title=title, drawing=self.drawing(), beside=beside)
 
 
 class Bar(NamedTuple):
@@ -376,7 +376,6 @@ class ShareBars(NamedTuple):
         return [None if bar.share is None else min(bar.upper, max(bar.lower, bar.share)) for bar in self.bars]
 
     def altair(self) -> Any:
-        """The same as Altair's chart."""
         words = self.words
         rows: list[Row] = [
             {

@@ -13,31 +13,12 @@ from untrackable.auditing.comparison import (
     Comparison,
 )
 from untrackable.brackets import Bracket
-from untrackable.display.audit import FORMULAS, crowd_cell
+from untrackable.display import view
+from untrackable.display.audit import crowd_cell
 from untrackable.display.campaign import share
 from untrackable.display.charts import COLOURS, Key, Series, alt, few_ticks, points
 from untrackable.display.numbers import as_dict, cell, number, said, upper
 from untrackable.display.page import result_page
-from untrackable.display.view import (
-    Chart,
-    Columns,
-    Table,
-    View,
-    ends,
-    floats,
-    make_charts,
-    make_view,
-    texts,
-    truths,
-)
-
-CAPTION = (
-    "Accuracy against tracking",
-    "Further down is harder to follow by what reports say, further left is more accurate. All keep the same "
-    "privacy for ever, except those that are private for these rounds only. People who answer every round are "
-    "recognised by attendance, whatever the mechanism. People who have one turn are not.",
-)
-"""The title and the caption of the chart."""
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -45,8 +26,8 @@ def verdict(comparison: Comparison) -> list[str]:
     hidden = _hidden(comparison)
     followed = [r for r in comparison.rows if r.recognised.upper > 1 / comparison.crowd * (1 + 1e-6)]
     sentences = _turns(comparison)
-    best = most_accurate_hidden(comparison)
-    if best is not None:
+    if hidden:
+        best = min(hidden, key=lambda row: row.all_rounds)
         sentences.append(
             f"With everybody in every round, reports cannot be linked with {_listed([r.name for r in hidden])} "
             f"(exact), but people are recognised by attendance, whatever the mechanism: an attack matched "
@@ -89,12 +70,8 @@ def _turns(comparison: Comparison) -> list[str]:
     ]
 
 
-def most_accurate_hidden(comparison: Comparison) -> ComparedMechanism | None:
-    """The most accurate one for every round whose reports cannot be linked and whose privacy lasts, if any."""
-    return min(_hidden(comparison), key=lambda row: row.all_rounds, default=None)
-
-
 def _hidden(comparison: Comparison) -> list[ComparedMechanism]:
+    """Those for every round whose reports cannot be linked and whose privacy lasts."""
     limit = 1 / comparison.crowd * (1 + 1e-6)
     return [row for row in comparison.rows if row.lasts and row.recognised.upper <= limit and row.name != ONE_TURN]
 
@@ -152,10 +129,10 @@ def cells(row: ComparedMechanism) -> tuple[str, ...]:
     )
 
 
-@make_view.register
-def _(comparison: Comparison) -> View:
+@view.make_view.register
+def _(comparison: Comparison) -> view.View:
     sentences = verdict(comparison)
-    table = Table(
+    table = view.Table(
         columns(comparison),
         [cells(row) for row in comparison.rows],
         caption="Numbers are exact, or upper where marked ≤. Recognised: by reports, then by attendance too. "
@@ -163,11 +140,9 @@ def _(comparison: Comparison) -> View:
         f"for a share of {100 * comparison.share:g} %, the sample included). "
         "* Private for these rounds only",
         title="All mechanisms",
-        narrow=(0, 1, 3, 8, 12),
-        wide=(0, 1, 2, 3, 4, 6, 7, 8, 9, 11, 12),
-        wide_from=130,
+        spare=(5, 10, 13, 14, 9, 6, 4, 7, 2, 11),
     )
-    return View(
+    return view.View(
         title=f"{len(comparison.rows)} mechanisms at eps {comparison.eps:g}",
         sentences=sentences,
         tables=[table],
@@ -177,19 +152,19 @@ def _(comparison: Comparison) -> View:
     )
 
 
-def _data(rows: Sequence[ComparedMechanism]) -> Columns:
-    brackets: Columns = {}
+def _data(rows: Sequence[ComparedMechanism]) -> view.Columns:
+    brackets: view.Columns = {}
     for name, (_, of) in _BRACKETS.items():
-        brackets = {**brackets, **ends(name, rows, of)}
+        brackets = {**brackets, **view.ends(name, rows, of)}
     return {
-        "mechanism": texts(row.name for row in rows),
-        "private_for_ever": truths(row.lasts for row in rows),
+        "mechanism": view.texts(row.name for row in rows),
+        "private_for_ever": view.truths(row.lasts for row in rows),
         **brackets,
-        "error_one_round_exact": floats(row.standard_error for row in rows),
-        "error_all_rounds_exact": floats(row.all_rounds for row in rows),
-        "radius_one_round_upper": floats(row.radius for row in rows),
-        "one_dishonest_report_exact": floats(row.shift for row in rows),
-        "parameters": texts(row.mechanism for row in rows),
+        "error_one_round_exact": view.floats(row.standard_error for row in rows),
+        "error_all_rounds_exact": view.floats(row.all_rounds for row in rows),
+        "radius_one_round_upper": view.floats(row.radius for row in rows),
+        "one_dishonest_report_exact": view.floats(row.shift for row in rows),
+        "parameters": view.texts(row.mechanism for row in rows),
     }
 
 
@@ -232,8 +207,8 @@ class Label(NamedTuple):
     dy: float
 
 
-@make_charts.register
-def _(comparison: Comparison, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(comparison: Comparison, top: int) -> list[view.Chart]:
     """Accuracy against tracking, one mark for each mechanism: the best are in the lower left corner."""
     error = f"standard error after {comparison.reports} rounds"
     picked = f"picked out of {comparison.crowd:,} by reports, at most"
@@ -274,8 +249,7 @@ def _(comparison: Comparison, top: int) -> list[Chart]:
         )
         drawn.append(text.encode(text="names:N"))
     drawing = alt.layer(*drawn, *marks, key.legend).properties(height=_HEIGHT)
-    title, caption = CAPTION
-    return [Chart(name="comparison", title=title, caption=caption, drawing=drawing)]
+    return [view.Chart(name="comparison", title="Accuracy against tracking", drawing=drawing)]
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[float, float]:
@@ -362,10 +336,10 @@ def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def comparison_page(comparison: Comparison, command: list[str]) -> str:
     """The page of a comparison; `command` makes it again."""
     return result_page(
-        make_view(comparison),
-        make_charts(comparison, 0),
+        view.make_view(comparison),
+        view.make_charts(comparison, 0),
         command,
         title="Which mechanism is accurate and hard to follow, at the same level of privacy?",
-        formulas=FORMULAS,
+        formulas="audit_formulas.html",
         parameters="\n".join(row.mechanism for row in comparison.rows),
     )

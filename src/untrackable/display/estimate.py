@@ -2,8 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -22,41 +21,16 @@ from untrackable.answers.answer import (
 )
 from untrackable.answers.trend import people_trend
 from untrackable.brackets import Side, rounded
-from untrackable.display.charts import (
-    BLUE,
-    NEUTRAL,
-    Bar,
-    BarWords,
-    Series,
-    alt,
-    dot,
-    legended,
-    points,
-    share_axis,
-    share_bars,
-    square,
-)
+from untrackable.display import charts, view
+from untrackable.display.charts import alt
 from untrackable.display.numbers import (
     CANNOT_TELL,
     NOT_TOLD,
-    all_of,
     number,
     order_notes,
     percent,
     range_words,
     shown_share,
-)
-from untrackable.display.view import (
-    SHOWN_ROWS,
-    Chart,
-    Columns,
-    Table,
-    View,
-    floats,
-    make_charts,
-    make_view,
-    truths,
-    view_of,
 )
 from untrackable.estimation.estimate import Distribution, Estimate, Functional, Quantile, Ranked, about, columns
 from untrackable.estimation.rounds import ActivePeople, active_people
@@ -135,8 +109,10 @@ def _row(name: str, estimate: Functional | Quantile, unit: str) -> NumberRow:
     if not estimate.tells:
         return NumberRow(name, _UNKNOWN, "")
     low, high = estimate.lower, estimate.upper
-    if math.isinf(low) or math.isinf(high):
-        between = _open_ended(low, high, unit)
+    if math.isinf(low):
+        between = f"at most {quantity(high, unit, 'up')}"
+    elif math.isinf(high):
+        between = f"at least {quantity(low, unit, 'down')}"
     else:
         between = f"between {quantity(low, unit, 'down')} and {quantity(high, unit, 'up')}" if low < high else ""
     gaps = f", {_GAPS}" if isinstance(estimate, Quantile) and estimate.gaps else ""
@@ -151,17 +127,6 @@ def _value(estimate: Functional | Quantile, unit: str) -> str:
     if math.isinf(estimate.value):
         return "out of range"
     return quantity(estimate.value, unit)
-
-
-def _open_ended(low: float, high: float, unit: str) -> str:
-    return f"at most {quantity(high, unit, 'up')}" if math.isinf(low) else f"at least {quantity(low, unit, 'down')}"
-
-
-BUCKET_WORDS = (
-    "The collector knows strings by their hash only, so these are buckets, each for many strings. Name the strings "
-    "that you look for, and their shares are shown."
-)
-"""What the rows are if strings are hashed and none was named."""
 
 
 def rounds_words(rounds: Sequence[int]) -> str:
@@ -193,22 +158,6 @@ def interval_words(
             "(upper). Rare strings are not found, and other strings may add a little to a share by chance."
         )
     return sentences
-
-
-def number_band_words(beta: float, rounds: int) -> str:
-    """How to read the trend of mean and quantiles."""
-    return (
-        f"Each dot is the estimate of one round. The bands hold for {all_of(rounds, 'rounds')} and all of these "
-        f"numbers at once, except with probability {100 * beta:g} % (upper)."
-    )
-
-
-def band_words(beta: float, rounds: int) -> str:
-    """How to read the trend."""
-    return (
-        f"Each dot is the estimate of one round. The band holds for {all_of(rounds, 'rounds')} and all answers at "
-        f"once, except with probability {100 * beta:g} % (upper), which the rounds share equally (union bound)."
-    )
 
 
 _PEOPLE_DIGITS = 3
@@ -289,9 +238,11 @@ def days_json(answer: Answer, beta: float) -> list[dict[str, Any]]:
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _MOST_SPARKS = 20
-_SHORTEST_BAR, _LONGEST_BAR, _LONGEST, _MARK = 8, 24, 30, 10
-"""How many characters a bar has, a value's name before it is wrapped, and the column of ✓."""
+_BAR = 16
+"""How many characters a bar has."""
 _BY_RATE = "by fdr"
+_SPARE = ("over rounds", _BY_RATE, "± error", "")
+"""The columns that are left out where there is no room, in this order."""
 
 
 def summary(answer: FileAnswer) -> list[str]:
@@ -306,29 +257,28 @@ def summary(answer: FileAnswer) -> list[str]:
     return [f"{shown}: {answer.reports:,} reports of {answer.mechanism!r}", f"{about}: {best.n:,} reports counted"]
 
 
-def file_view(
-    answer: FileAnswer,
+def answer_view(
+    answer: Answer,
     *,
-    top: int,
-    fdr: float,
-    consistent: bool,
-    quantiles: Sequence[float],
-    beta: float,
-    width: int,
-) -> View:
-    """The values with the largest estimates, in a table that fits the width, with numbers and days of use.
+    top: int = view.SHOWN_ROWS,
+    fdr: float = 0.05,
+    consistent: bool = False,
+    quantiles: Sequence[float] = MEDIAN_AND_95,
+    beta: float = 0.05,
+) -> view.View:
+    """The values with the largest estimates, numbers, days of use, and how many people were active.
 
     Files have all values of the best estimate, and in every row how many people were active. `consistent` adds the
     nearest frequencies that are possible.
     """
-    best = answer.best
+    best, count = answer.best, answer.best.frequencies.size
     numbers = number_summary(answer.encoding, best, quantiles)
-    shown = table(answer, top=top, fdr=fdr, consistent=consistent, width=width)
+    rows = _ranked(answer, best, top, fdr)
     further = [*([] if numbers is None else number_rows(numbers)), *days_rows(answer, beta)]
-    remarks = notes(answer, fdr=fdr, columns=shown, top=top, numbers=numbers)
+    title = f"{count:,} values from {best.n:,} reports"
 
-    def data() -> Columns:
-        people = people_columns([(best.frequencies.size, answer.people(beta=best.beta))])
+    def data() -> view.Columns:
+        people = people_columns([(count, answer.people(beta=best.beta))])
         return {**columns(answer.labelled(best), consistent=consistent), **people}
 
     def json() -> dict[str, Any]:
@@ -336,60 +286,42 @@ def file_view(
         told = as_dict(answer, top=top, fdr=fdr, consistent=consistent, quantiles=quantiles)
         return {**told, **({"days": days} if days else {})}
 
-    return View(
-        title=f"{answer.reports:,} reports",
-        sentences=summary(answer),
-        tables=[text_table(shown), Table(("", "", ""), further)],
+    values = value_table(best, rows, answer.label, fdr=fdr, consistent=consistent, rounds=[*answer.rounds.values()])
+    return view.View(
+        title=title,
+        sentences=summary(answer) if isinstance(answer, FileAnswer) else [f"{title}."],
+        tables=[*[values] * bool(rows), *[view.Table(("", "", ""), further)] * bool(further)],
         data=data,
-        notes=[*remarks, *days_notes(answer, beta)],
+        notes=[*notes(answer, rows, numbers), *days_notes(answer, beta)],
         about=about(answer.labelled(best)),
         json=json,
     )
 
 
-def text_table(cells: Mapping[str, Sequence[str]]) -> Table:
-    """A table of columns by their headings."""
-    return Table(tuple(cells), list(zip(*cells.values(), strict=True)))
-
-
-def notes(
-    answer: FileAnswer,
-    *,
-    fdr: float,
-    columns: Collection[str],
-    top: int = 20,
-    numbers: NumberSummary | None = None,
-) -> list[str]:
-    """What the columns of the table mean, and what could not be checked."""
+def notes(answer: Answer, rows: Sequence[Ranked] = (), numbers: NumberSummary | None = None) -> list[str]:
+    """What is known of these rows and numbers, and what could not be checked."""
     best = answer.best
-    told = {
-        "frequency": "frequency: unbiased, and then cut off at 0 and 100 %",
-        "± error": "± error: one standard error (estimated)",
-        "interval": f"interval: holds for all values at once, except with probability {best.beta:.3g} (upper)",
-        "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
-        "found": "✓ found: the interval excludes 0",
-        _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
-        f"noise (false discovery rate; p-values: {best.tail})",
-    }
-    remarks = [words for title, words in told.items() if title in columns and not answer.only_counts]
-    rows = _ranked(answer, best, top, fdr)
-    remarks += [NOT_TOLD] * any(row.frequency is None for row in rows)
-    remarks += order_notes(
-        [(row.lower, row.upper) for row in rows], others=bool(rows) and not best.certainly_top(rows)
-    )
-    if numbers is not None:
-        remarks += number_notes(numbers)
+    remarks = row_notes(best, rows) + ([] if numbers is None else number_notes(numbers))
     if best.turns is not None:
         rounds = len(answer.rounds) if answer.pooled is not None else 1
         remarks += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
     if answer.pooling:
         remarks.append(f"rounds: {answer.pooling}")
     open_to_damage = "has no checksum: some damage to it cannot be noticed"
-    return remarks + [f"{file.path} {open_to_damage}" for file in answer.files if not file.checked]
+    files = answer.files if isinstance(answer, FileAnswer) else ()
+    return remarks + [f"{file.path} {open_to_damage}" for file in files if not file.checked]
+
+
+def row_notes(estimate: Estimate, rows: Sequence[Ranked]) -> list[str]:
+    """Why shares are missing, and what is not certain about the order of these rows."""
+    order = order_notes(
+        [(row.lower, row.upper) for row in rows], others=bool(rows) and not estimate.certainly_top(list(rows))
+    )
+    return [NOT_TOLD] * any(row.frequency is None for row in rows) + order
 
 
 def as_dict(
-    answer: FileAnswer,
+    answer: Answer,
     *,
     top: int = 20,
     fdr: float = 0.05,
@@ -397,6 +329,7 @@ def as_dict(
     quantiles: Sequence[float] = MEDIAN_AND_95,
 ) -> dict[str, Any]:
     """The most frequent values of all rounds together and of each round, for JSON."""
+    files = answer.files if isinstance(answer, FileAnswer) else ()
 
     def told(estimate: Estimate) -> dict[str, Any]:
         return _estimate(answer, estimate, top, fdr, consistent, quantiles)
@@ -404,8 +337,8 @@ def as_dict(
     return {
         "mechanism": answer.mechanism.to_json(),
         "encoding": None if answer.encoding is None else answer.encoding.to_json(),
-        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in answer.files],
-        "reports": answer.reports,
+        "files": [{"path": str(f.path), "reports": f.reports, "sealed": f.checked} for f in files],
+        "reports": sum(f.reports for f in files),
         "pooled": None if answer.pooled is None else told(answer.pooled),
         "pooling": answer.pooling,
         "rounds": [{"round": number, **told(estimate)} for number, estimate in answer.rounds.items()],
@@ -448,7 +381,7 @@ def _ranked(answer: Answer, estimate: Estimate, top: int, fdr: float) -> list[Ra
     return [] if answer.only_counts else estimate.top(top, fdr=fdr)
 
 
-def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
+def _nearest(estimate: Estimate, rows: Sequence[Ranked]) -> dict[Any, float | None]:
     """The consistent frequencies of some values; None if the reports do not tell their shares."""
     nearest = estimate.consistent()
     places = {value: i for i, value in enumerate(estimate.values)} if estimate.values is not None else None
@@ -460,13 +393,17 @@ def _nearest(estimate: Estimate, rows: list[Ranked]) -> dict[Any, float | None]:
     }
 
 
-def table(
-    answer: Answer, *, top: int = 20, fdr: float = 0.05, consistent: bool = False, width: int = 80
-) -> dict[str, list[str]]:
-    """Columns of the values with the largest estimates, as they fit the width; ✓ found: the interval excludes 0."""
-    estimate = answer.best
-    rows = _ranked(answer, estimate, top, fdr)
-    shown = {"value": [answer.label(row.value) for row in rows]}
+def value_table(
+    estimate: Estimate,
+    rows: Sequence[Ranked],
+    label: Callable[[Any], str],
+    *,
+    fdr: float = 0.05,
+    consistent: bool = False,
+    rounds: Sequence[Estimate] = (),
+) -> view.Table:
+    """These values with their estimates, each as a bar too, and from three `rounds` on round by round."""
+    shown = {"value": [label(row.value) for row in rows]}
     shown["frequency"] = [shown_share(row.frequency) for row in rows]
     if consistent:
         nearest = _nearest(estimate, rows)
@@ -474,24 +411,23 @@ def table(
     if any(row.frequency is not None for row in rows):
         shown["± error"] = ["" if row.frequency is None else percent(row.standard_error) for row in rows]
     shown["interval"] = [f"{percent(row.lower, 'down')} … {percent(row.upper, 'up')}" for row in rows]
-    if width < _wide(shown) + _SHORTEST_BAR + _MARK:
-        shown.pop("± error", None)
-    room = min(_LONGEST_BAR, width - _wide(shown) - _MARK)
-    if room >= _SHORTEST_BAR:
-        scale = max((row.upper for row in rows), default=1.0) or 1.0
-        shown[""] = [bar(row, scale, room) for row in rows]
+    scale = max((row.upper for row in rows), default=1.0) or 1.0
+    shown[""] = [bar(row, scale, _BAR) for row in rows]
     shown["found"] = ["✓" if row.stands_out else "" for row in rows]
-    further = {_BY_RATE: ["✓" if row.passes_fdr else "" for row in rows]}
-    if len(answer.rounds) > 2:
-        further["over rounds"] = [spark(answer, row.value) for row in rows]
-    for title, cells in further.items():
-        shown |= {title: cells} if _wide({**shown, title: cells}) <= width else {}
-    return shown
-
-
-def _wide(columns: dict[str, list[str]]) -> int:
-    """How many characters the columns take, with the space between them."""
-    return sum(2 + min(_LONGEST, max(map(len, (title, *cells)))) for title, cells in columns.items())
+    shown[_BY_RATE] = ["✓" if row.passes_fdr else "" for row in rows]
+    if len(rounds) > 2:
+        shown["over rounds"] = [spark(rounds, row.value) for row in rows]
+    told = {
+        "frequency": "frequency: unbiased, and then cut off at 0 and 100 %",
+        "± error": "± error: one standard error (estimated)",
+        "interval": f"interval: holds for all values at once, except with probability {estimate.beta:.3g} (upper)",
+        "": "█ up to the interval's lower end, ▒ up to the estimate, ─ up to the interval's upper end",
+        "found": "✓ found: the interval excludes 0",
+        _BY_RATE: f"{_BY_RATE}: a second test, which finds more; a share of {fdr:.3g} of its ✓ is expected to be "
+        f"noise (false discovery rate; p-values: {estimate.tail})",
+    }
+    spare = [place for name in _SPARE for place, heading in enumerate(shown) if heading == name]
+    return view.text_table(shown, told=told, spare=spare, more=estimate.frequencies.size - len(rows))
 
 
 def bar(row: Ranked, scale: float, width: int) -> str:
@@ -502,10 +438,10 @@ def bar(row: Ranked, scale: float, width: int) -> str:
     return "█" * low + "▒" * (middle - low) + line
 
 
-def spark(answer: Answer, value: Any) -> str:
+def spark(rounds: Sequence[Estimate], value: Any) -> str:
     """A value's estimates round by round, as small bars from 0 to the largest; a blank where they tell nothing."""
     shares = []
-    for estimate in answer.rounds.values():
+    for estimate in rounds:
         place = value if estimate.values is None else list(estimate.values).index(value)
         shares.append(float(estimate.shares()[place]))
     most = max((share for share in shares if not math.isnan(share)), default=0.0) or 1.0
@@ -524,53 +460,26 @@ def people_columns(each: Sequence[tuple[int, ActivePeople]]) -> dict[str, Any]:
     }
 
 
-@make_view.register
-def _(estimate: Estimate) -> View:
-    return _estimate_view(estimate, str)
-
-
-@make_view.register
-def _(answer: Answer) -> View:
-    if answer.only_counts:
-        return view_of(people_trend(answer, beta=answer.best.beta))
-    view = _estimate_view(answer.best, answer.label)
-    if answer.question.turns is None:
-        return view
-    people = active_notes(answer.people(beta=answer.best.beta), len(answer.rounds) if answer.pooled else 1)
-    return replace(view, sentences=[*view.sentences, *people])
-
-
-def _estimate_view(estimate: Estimate, label: Any) -> View:
-    count = estimate.frequencies.size
-    title = f"{count:,} values from {estimate.n:,} reports"
-    told = (
-        f"{title}. Intervals hold for all values at once, except with probability {estimate.beta:g} (upper); the "
-        "standard error is estimated."
-    )
-    ranked = estimate.top(min(SHOWN_ROWS, count))
-    rows = [
-        (
-            label(each.value),
-            shown_share(each.frequency),
-            "" if each.frequency is None else percent(each.standard_error),
-            range_words(each.lower, each.upper),
-            "stands out" if each.stands_out else "",
-        )
-        for each in ranked
-    ]
-    remarks = [NOT_TOLD] * any(each.frequency is None for each in ranked)
-    remarks += order_notes([(each.lower, each.upper) for each in ranked], others=not estimate.certainly_top(ranked))
-    headings = ("value", "share", "standard error", "interval", "")
-    return View(
+@view.make_view.register
+def _(estimate: Estimate) -> view.View:
+    title = f"{estimate.frequencies.size:,} values from {estimate.n:,} reports"
+    rows = estimate.top(view.SHOWN_ROWS)
+    return view.View(
         title=title,
-        sentences=[told, *remarks],
-        tables=[Table(headings, rows, more=count - len(rows))],
+        sentences=[f"{title}."],
+        tables=[value_table(estimate, rows, str)],
         data=lambda: columns(estimate, consistent=False),
+        notes=row_notes(estimate, rows),
     )
 
 
-@make_view.register
-def _(distribution: Distribution) -> View:
+@view.make_view.register
+def _(answer: Answer) -> view.View:
+    return view.view_of(people_trend(answer, beta=answer.best.beta)) if answer.only_counts else answer_view(answer)
+
+
+@view.make_view.register
+def _(distribution: Distribution) -> view.View:
     count = distribution.edges.size
     title = f"the share of people at or below each of {count:,} numbers"
     told = (
@@ -584,64 +493,64 @@ def _(distribution: Distribution) -> View:
             shown_share(float(distribution.curve[i]) if distribution.tells[i] else None),
             range_words(float(lower[i]), float(upper[i])),
         )
-        for i in range(0, count, -(-count // SHOWN_ROWS))
+        for i in range(0, count, -(-count // view.SHOWN_ROWS))
     ]
-    return View(
+    return view.View(
         title=title,
         sentences=[told],
-        tables=[Table(("number", "share", "interval"), rows, more=count - len(rows))],
+        tables=[view.Table(("number", "share", "interval"), rows, more=count - len(rows))],
         data=lambda: _distribution_data(distribution),
     )
 
 
-def _distribution_data(distribution: Distribution) -> Columns:
+def _distribution_data(distribution: Distribution) -> view.Columns:
     names = ("standard_error", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
     tells = distribution.tells.tolist()
     shown = {"share": distribution.shares.clip(0, 1), "curve": distribution.curve}
     return {
-        "number": floats(distribution.edges),
+        "number": view.floats(distribution.edges),
         **{
-            name: floats(share if told else None for share, told in zip(shares, tells, strict=True))
+            name: view.floats(share if told else None for share, told in zip(shares, tells, strict=True))
             for name, shares in shown.items()
         },
-        "tells": truths(tells),
-        "unclamped": floats(distribution.shares),
-        **{name: floats(getattr(distribution, name)) for name in names},
+        "tells": view.truths(tells),
+        "unclamped": view.floats(distribution.shares),
+        **{name: view.floats(getattr(distribution, name)) for name in names},
     }
 
 
-@make_charts.register
-def _(estimate: Estimate, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(estimate: Estimate, top: int) -> list[view.Chart]:
     """The values with the largest estimates, with intervals that hold for all values at once."""
     return [value_bars(estimate, estimate.top(top), str, "")]
 
 
-def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str) -> Chart:
+def value_bars(estimate: Estimate, rows: list[Ranked], label: Callable[[Any], str], pooled: str) -> view.Chart:
     """The shares of these values as bars; `pooled` names their rounds."""
     count = estimate.frequencies.size
     shown = f"{count:,} values"
     if len(rows) < count:
         which = "most frequent" if estimate.certainly_top(rows) else "largest estimates"
         shown = f"the {len(rows)} {which} of {count:,} values"
-    shares = [Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
+    shares = [charts.Bar(label(row.value), row.frequency, row.lower, row.upper, row.stands_out) for row in rows]
     return interval_bars(f"Shares of {shown}, from {estimate.n:,} reports{pooled}", shares, estimate.beta)
 
 
-def interval_bars(title: str, shares: Sequence[Bar], beta: float) -> Chart:
+def interval_bars(title: str, shares: Sequence[charts.Bar], beta: float) -> view.Chart:
     """These shares as bars. Their intervals hold for all values at once."""
     order = "".join(f"; {note}" for note in order_notes([(bar.lower, bar.upper) for bar in shares]))
-    words = BarWords(
+    words = charts.BarWords(
         title,
         "stands out: the interval excludes 0",
         "may be noise: the interval includes 0",
         "estimate (sampled), and an interval that holds for all values at once, except with probability "
         f"{beta:.3g} (upper){order}",
     )
-    return share_bars("shares", shares, words)
+    return charts.share_bars("shares", shares, words)
 
 
-@make_charts.register
-def _(distribution: Distribution, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(distribution: Distribution, top: int) -> list[view.Chart]:
     """The curve that does not decrease, its estimates, and the bands for one number and for all."""
     columns = {
         "x": distribution.edges,
@@ -658,20 +567,24 @@ def _(distribution: Distribution, top: int) -> list[Chart]:
     for row in rows:
         if not row.pop("tells"):
             row |= {"curve": None, "share": None}
-    base = points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
-    up: dict[str, Any] = {"title": "share of people", "axis": share_axis(), "scale": alt.Scale(domain=[0, 1])}
+    base = charts.points(rows).encode(x=alt.X("x:Q", title="number", scale=alt.Scale(nice=False, zero=False)))
+    up: dict[str, Any] = {
+        "title": "share of people",
+        "axis": charts.share_axis(),
+        "scale": alt.Scale(domain=[0, 1]),
+    }
     beta = f"except with probability {distribution.beta:.3g} (upper)"
     series = [
-        dot("estimates (sampled)", NEUTRAL),
-        Series("the nearest curve that does not fall (sampled)", BLUE),
-        square(f"band for one number, {beta}", "#7fb0d6"),
-        square(f"band for all numbers at once, {beta}", "#c5dbec"),
+        charts.dot("estimates (sampled)", charts.NEUTRAL),
+        charts.Series("the nearest curve that does not fall (sampled)", charts.BLUE),
+        charts.square(f"band for one number, {beta}", "#7fb0d6"),
+        charts.square(f"band for all numbers at once, {beta}", "#c5dbec"),
     ]
     layers = [
-        base.mark_area(color=BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
-        base.mark_area(color=BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
-        base.mark_line(color=BLUE, strokeWidth=2).encode(y="curve:Q"),
-        base.mark_point(color=NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
+        base.mark_area(color=charts.BLUE, opacity=0.2).encode(y=alt.Y("least:Q", **up), y2="most:Q"),
+        base.mark_area(color=charts.BLUE, opacity=0.3).encode(y="low:Q", y2="high:Q"),
+        base.mark_line(color=charts.BLUE, strokeWidth=2).encode(y="curve:Q"),
+        base.mark_point(color=charts.NEUTRAL, filled=True, size=22, opacity=1).encode(y="share:Q"),
     ]
     title = "The share of people at or below each number"
-    return [Chart(name="distribution", title=title, drawing=legended(layers, series, 300))]
+    return [view.Chart(name="distribution", title=title, drawing=charts.legended(layers, series, 300))]

@@ -8,18 +8,8 @@ from untrackable.auditing.black_box import POWER, TRACKING_LIMIT, Advantage, Cli
 from untrackable.auditing.file_audit import FileAudit
 from untrackable.auditing.recordings import MOST_ROUNDS
 from untrackable.brackets import at_least, at_most
-from untrackable.display.charts import (
-    BLUE,
-    NEUTRAL,
-    RED,
-    Bar,
-    BarWords,
-    NamedBars,
-    alt,
-    few_ticks,
-    share_bars,
-    span,
-)
+from untrackable.display import charts
+from untrackable.display.charts import alt
 from untrackable.display.numbers import all_of
 from untrackable.display.view import Chart, Columns, Table, View, counts, floats, make_charts, make_view, texts
 from untrackable.theory.accuracy import Share
@@ -416,11 +406,11 @@ def _advantages(audit: FileAudit) -> Chart:
         for place, attack in enumerate(attacks)
     ]
     least = min(-0.02, *(attack.sampled - 0.03 for attack in attacks))
-    x = alt.X("length:Q", title="advantage", scale=span(least, 1.3), axis=_unit_axis())
+    x = alt.X("length:Q", title="advantage", scale=charts.span(least, 1.3), axis=_unit_axis())
     between = "two halves of their reports" if audit.windows is None else "two windows"
     return (
-        NamedBars(names, x)
-        .bars(rows, f"at least (lower, {_sure(audit)})", RED)
+        charts.NamedBars(names, x)
+        .bars(rows, f"at least (lower, {_sure(audit)})", charts.RED)
         .dots(rows, "seen", "seen among people who were held out (sampled)")
         .limits([0.0, 1.0], "0: a guess (exact); 1: certainty")
         .told(rows, "reach")
@@ -437,17 +427,17 @@ def _unit_axis() -> alt.Axis:
 
 def _pairs(audit: FileAudit) -> Chart:
     """If bars are equally long, this attack failed."""
-    words = BarWords(
+    words = charts.BarWords(
         f"How often two {parts(audit)} of {audit.people:,} people were taken for those of one person",
         f"{parts(audit)} of one person: long bars mean that people can be followed",
         f"{parts(audit)} of two people",
         f"share (sampled) and its {_sure(audit)} interval",
     )
     shares = [
-        Bar(f"{whose}, by {by}", share.sampled, share.lower, share.upper, whose == "one person")
+        charts.Bar(f"{whose}, by {by}", share.sampled, share.lower, share.upper, whose == "one person")
         for by, whose, share in taken_for_one(audit)
     ]
-    return share_bars("pairs", shares, words, axis="share of pairs")
+    return charts.share_bars("pairs", shares, words, axis="share of pairs")
 
 
 @make_charts.register
@@ -457,12 +447,12 @@ def _(audit: ClientAudit, top: int) -> list[Chart]:
     known = [number for row in rows[:3] for number in (row.lower, row.sampled, row.claimed or 0.0)]
     most = max((number for number in known if math.isfinite(number)), default=1.0) or 1.0
     least = min(0.0, *(row.sampled for row in rows[:3]))
-    losses = alt.X("length:Q", title="eps, or gamma", scale=span(least, 1.4 * most), axis=few_ticks())
+    losses = alt.X("length:Q", title="eps, or gamma", scale=charts.span(least, 1.4 * most), axis=charts.few_ticks())
     least = min(-0.02, *(row.sampled - 0.03 for row in rows[3:]))
     shares = alt.X(
         "length:Q",
         title="advantage, or share of values that are guessed",
-        scale=span(least, 1.3),
+        scale=charts.span(least, 1.3),
         axis=_unit_axis(),
     )
     guesses = [0.0 if row.what == "tracking advantage" else audit.chance for row in rows[3:]]
@@ -499,10 +489,10 @@ def _client_chart(
     without = [{"place": place, "guess": guess} for place, guess in enumerate(guesses)]
     seen = [row for row in rows if row["seen"] is not None]
     return (
-        NamedBars([row.name for row in measured], x)
-        .bars(rows, f"at least (lower, {_sure(audit)})", RED)
-        .ticks(without, "guess", "without reports (exact)", NEUTRAL)
-        .ticks(claims, "claimed", "claimed, at most", BLUE)
+        charts.NamedBars([row.name for row in measured], x)
+        .bars(rows, f"at least (lower, {_sure(audit)})", charts.RED)
+        .ticks(without, "guess", "without reports (exact)", charts.NEUTRAL)
+        .ticks(claims, "claimed", "claimed, at most", charts.BLUE)
         .dots(seen, "seen", "seen among clients that were held out (sampled)")
         .told(rows, "reach")
         .chart(name, title)

@@ -42,10 +42,6 @@ _BELOW = (
     "The least tracking advantage with at most so many people, for a standard error of {:g}. The floor is a lower "
     "end for any mechanism, and its proof is in docs/floor.md"
 )
-CAPTION = (
-    "Further down is harder to follow by reports, further left needs fewer people. Nothing private for ever can be "
-    "below the floor."
-)
 
 
 def _horizon(rounds: int | None) -> str:
@@ -96,9 +92,7 @@ def _tables(comparison: FloorComparison) -> list[Table]:
                 rows,
                 caption=_BELOW.format(comparison.error) if rounds == comparison.rounds[-1] else "",
                 title=f"The least tracking, {_horizon(rounds)}",
-                narrow=(0, 1, 2, 3),
-                wide=(0, 1, 2, 3, 4),
-                wide_from=100,
+                spare=(4, 1),
             )
         )
     return tables
@@ -198,7 +192,7 @@ def _chart(comparison: FloorComparison, rounds: int | None) -> Chart:
     title = f"Tracking against people, {_horizon(rounds)}"
     drawing = alt.layer(*layers, key.legend).properties(height=_HEIGHT)
     name = "floor-for-ever" if rounds is None else f"floor-{rounds}"
-    return Chart(name=name, title=title, caption=CAPTION, drawing=drawing)
+    return Chart(name=name, title=title, drawing=drawing)
 
 
 def _row(point: FloorPoint) -> dict[str, Any] | None:
@@ -221,6 +215,6 @@ def floor_page(comparison: FloorComparison, command: list[str]) -> str:
         make_charts(comparison, 0),
         command,
         title="How trackable must a private and accurate answer be?",
-        formulas=[],
+        formulas="floor_formulas.html",
         parameters="\n".join(dict.fromkeys(point.mechanism for point in comparison.points)),
     )

@@ -85,12 +85,6 @@ def said(bracket: Bracket) -> str:
     return f"{text} (exact)" if certainty == "exact up to ±" else f"{text} ({certainty})"
 
 
-def known_ends(bracket: Bracket) -> tuple[float | None, float | None]:
-    """The lower and the upper end of a bracket. None stands for one that is not known."""
-    lower = None if bracket.certainty in ("upper", "unresolved") else bracket.lower
-    return lower, None if bracket.certainty == "lower" else bracket.upper
-
-
 def as_dict(result: Any) -> Any:
     """Anything an audit holds, as JSON can say it: numbers with their certainty, and fractions as text."""
     if isinstance(result, Bracket):

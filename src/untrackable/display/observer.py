@@ -7,20 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from untrackable.auditing.attacks import PEOPLE, Followed
-from untrackable.brackets import Bracket, at_most
-from untrackable.display.charts import (
-    BLUE,
-    COLOURS,
-    INK,
-    NEUTRAL,
-    WHISKER,
-    Key,
-    Series,
-    alt,
-    legended,
-    points,
-    square,
-)
+from untrackable.brackets import Bracket
+from untrackable.display import charts
+from untrackable.display.charts import alt
 from untrackable.display.numbers import number, percent, range_words, said
 from untrackable.display.view import Chart, Table, View, ends, floats, make_charts, make_view
 from untrackable.theory.experiment import WorldPair
@@ -72,7 +61,7 @@ _RATES = 201
 _WITHIN = "(exact, within the width of the line)"
 _SMALL = 0.01
 """If delta falls below this, its axis is logarithmic."""
-_BETWEEN = square("where it lies: at least, at most", "#c5dbec")
+_BETWEEN = charts.square("where it lies: at least, at most", "#c5dbec")
 
 
 @make_charts.register
@@ -98,17 +87,17 @@ def _delta_chart(pair: WorldPair) -> Chart:
     ]
     ends = [SMALLEST_DELTA, 2.0] if logarithmic else [0.0, 1.0]
     scale = alt.Scale(type="log" if logarithmic else "linear", domain=ends, nice=False, clamp=True)
-    base = points(rows).encode(x=alt.X("gamma:Q", title="gamma", scale=alt.Scale(nice=False)))
+    base = charts.points(rows).encode(x=alt.X("gamma:Q", title="gamma", scale=alt.Scale(nice=False)))
     axis = alt.Axis(tickCount=5, format=".0e" if logarithmic else ".4~g")
-    line = base.mark_line(color=BLUE, strokeWidth=2)
+    line = base.mark_line(color=charts.BLUE, strokeWidth=2)
     layers = [line.encode(y=alt.Y("delta:Q", title="delta", scale=scale, axis=axis))]
-    series = [Series(_certainty(deltas), BLUE)]
+    series = [charts.Series(_certainty(deltas), charts.BLUE)]
     if wide:
-        area = base.mark_area(color=BLUE, opacity=0.25).encode(y=alt.Y("delta:Q", scale=scale), y2="low:Q")
+        area = base.mark_area(color=charts.BLUE, opacity=0.25).encode(y=alt.Y("delta:Q", scale=scale), y2="low:Q")
         layers.insert(0, area)
         series.append(_BETWEEN)
     title = "How far the odds can exceed the factor e^gamma: delta"
-    return Chart(name="deltas", title=title, drawing=legended(layers, series, 230))
+    return Chart(name="deltas", title=title, drawing=charts.legended(layers, series, 230))
 
 
 def _certainty(deltas: list[Bracket]) -> str:
@@ -125,52 +114,32 @@ def _trade_off(pair: WorldPair, advantage: Bracket) -> Chart:
     curve = pair.roc(_RATES)
     exact = pair.has_lower_end and float(np.max(curve.upper - curve.lower)) < 0.01
     ends = zip(curve.fpr.tolist(), curve.upper.tolist(), curve.lower.tolist(), strict=True)
-    base = points([{"rate": rate, "power": upper, "low": lower} for rate, upper, lower in ends])
+    base = charts.points([{"rate": rate, "power": upper, "low": lower} for rate, upper, lower in ends])
     unit = alt.Scale(domain=[0, 1])
     x = alt.X("rate:Q", title="Q taken for P (false positives)", scale=unit)
     y = alt.Y("power:Q", title="P recognised (true positives)", scale=unit)
     best = f"the best observer {_WITHIN}" if exact else "any observer, at most (upper)"
-    layers, series = [], [Series(best, BLUE)]
+    layers, series = [], [charts.Series(best, charts.BLUE)]
     if pair.has_lower_end and not exact:
-        layers.append(base.mark_area(color=BLUE, opacity=0.25).encode(x=x, y=y, y2="low:Q"))
+        layers.append(base.mark_area(color=charts.BLUE, opacity=0.25).encode(x=x, y=y, y2="low:Q"))
         series.append(_BETWEEN)
-    layers.append(base.mark_line(color=BLUE, strokeWidth=2).encode(x=x, y=y))
-    guess = Series("guessing (exact)", NEUTRAL, (4, 4))
-    diagonal = points([{"rate": 0, "power": 0}, {"rate": 1, "power": 1}])
-    layers.append(diagonal.mark_line(color=NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x=x, y=y))
+    layers.append(base.mark_line(color=charts.BLUE, strokeWidth=2).encode(x=x, y=y))
+    guess = charts.Series("guessing (exact)", charts.NEUTRAL, (4, 4))
+    diagonal = charts.points([{"rate": 0, "power": 0}, {"rate": 1, "power": 1}])
+    layers.append(diagonal.mark_line(color=charts.NEUTRAL, strokeDash=[4, 4], strokeWidth=1.5).encode(x=x, y=y))
     series.append(guess)
     if advantage.upper > 0:
         at = float(curve.fpr[int(np.argmax(curve.upper - curve.fpr))])
-        gap = points([{"rate": at, "power": at + advantage.upper, "low": at}])
-        layers.append(gap.mark_rule(color=INK, strokeWidth=2).encode(x=x, y=y, y2="low:Q"))
-        series.append(Series(f"the advantage: {said(advantage)}", INK, mark=WHISKER))
+        gap = charts.points([{"rate": at, "power": at + advantage.upper, "low": at}])
+        layers.append(gap.mark_rule(color=charts.INK, strokeWidth=2).encode(x=x, y=y, y2="low:Q"))
+        series.append(charts.Series(f"the advantage: {said(advantage)}", charts.INK, mark=charts.WHISKER))
     title = f"The best observer's trade-off: advantage {said(advantage)}"
-    return Chart(name="roc", title=title, drawing=legended(layers, series, 380))
+    return Chart(name="roc", title=title, drawing=charts.legended(layers, series, 380))
 
 
 # --- people who are followed from one place to another, by a mechanism and by one that it is compared with ---
 
-CAPTION = (
-    "An observer without names matches reports from one place with reports from another, as reports grow. "
-    "Reports that can be linked give people away even among others with the same value. Reports that cannot be "
-    "linked never do, however loud they are; but loud reports tell different values apart (dashed). The dotted "
-    "line is a guess. Shares are sampled, with their intervals."
-)
 _TINY = 1e-4
-FOLLOWING_CAPTION = (
-    f"An observer without names tries to match {PEOPLE} people seen at one place with the same people seen at "
-    "another. Lines: people who hold the same value. Dashed: people with different values. The dotted line is a "
-    "guess. Shares are sampled, with their 95 % intervals."
-)
-
-
-def rival_words(eps: float) -> str:
-    """What RAPPOR is, and that it is compared at the same privacy."""
-    return (
-        "RAPPOR is a widely known way to collect such answers. Here it has the same everlasting privacy "
-        f"(eps = {at_most(eps)}): all reports that a person ever sends tell as little about the answer. The "
-        "difference is what they tell about who sent them."
-    )
 
 
 def followed_words(own: list[Followed], rival: list[Followed]) -> list[str]:
@@ -206,8 +175,11 @@ def _range(point: Followed) -> str:
 
 ACROSS = "reports from each of two places"
 _UP = f"matched among {PEOPLE} (sampled)"
-_APART = Series("people with different values", NEUTRAL, (5, 4))
-_GUESS, _INTERVAL = Series("a guess", NEUTRAL, (2, 3)), Series("95 % interval", NEUTRAL, mark=WHISKER)
+_APART = charts.Series("people with different values", charts.NEUTRAL, (5, 4))
+_GUESS, _INTERVAL = (
+    charts.Series("a guess", charts.NEUTRAL, (2, 3)),
+    charts.Series("95 % interval", charts.NEUTRAL, mark=charts.WHISKER),
+)
 _ASIDE = 0.09
 """How far lines stand beside each other, so that no interval hides another, in powers of two of the axis."""
 
@@ -215,7 +187,7 @@ _ASIDE = 0.09
 def following_chart(followed: Sequence[Followed]) -> Chart:
     """Each mechanism in its colour, people with the same value as a line and with different ones dashed."""
     drawing = Matches(tuple(followed))
-    return Chart(name="following", title="Who is followed", caption=CAPTION, drawing=drawing, detailed=True)
+    return Chart(name="following", title="Who is followed", drawing=drawing, detailed=True)
 
 
 class Matches(NamedTuple):
@@ -247,12 +219,12 @@ class Matches(NamedTuple):
             for point in self.points
         ]
 
-    def lines(self) -> list[Series]:
+    def lines(self) -> list[charts.Series]:
         """How the line of each mechanism looks, for people with the same value and with different ones."""
         return [
-            Series(
+            charts.Series(
                 _line_name(name, different),
-                COLOURS[i % len(COLOURS)],
+                charts.COLOURS[i % len(charts.COLOURS)],
                 (5, 4) if different else (1, 0),
                 "square" if different else "circle",
                 40,
@@ -261,15 +233,14 @@ class Matches(NamedTuple):
             for different in (False, True)
         ]
 
-    def legend(self) -> list[Series]:
+    def legend(self) -> list[charts.Series]:
         """What every line and mark means."""
         return [*self.lines()[::2], _APART, _INTERVAL, _GUESS]
 
     def altair(self) -> Any:
-        """The same as Altair's chart."""
-        key = Key(self.lines(), self.legend()[-3:], shown=[each.name for each in self.legend()])
+        key = charts.Key(self.lines(), self.legend()[-3:], shown=[each.name for each in self.legend()])
         up = alt.Scale(type="log", domain=[self.lowest, 1.0], nice=False)
-        base = points(self.rows()).encode(
+        base = charts.points(self.rows()).encode(
             x=alt.X(
                 "x:Q",
                 title=ACROSS,

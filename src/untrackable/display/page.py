@@ -37,19 +37,19 @@ def result_page(
     command: Sequence[str],
     *,
     title: str,
-    formulas: Sequence[tuple[str, str, str]],
+    formulas: str,
     how: str = "",
     source: str = "",
     parameters: str = "",
 ) -> str:
-    """The page of a result. `formulas` have a name, the formula and its source; `command` makes the page again."""
+    """The page of a result. `formulas` is the template with those of its numbers; `command` makes it again."""
     return page_template("untrackable.display", "page_shell.html").render(
         version=__version__,
         bundle=_script(converter().javascript_bundle()),
         specs=_json({chart.name: chart_spec(chart.drawing) for chart in charts}),
         charts=charts,
         lead=view.sentences,
-        tables=[(table, *_grouped(table)) for table in view.tables],
+        tables=[(table, *grouped(table)) for table in view.tables],
         notes=view.notes,
         command=shlex.join(["untrackable", *command]),
         data=_json(view.to_json()),
@@ -61,7 +61,7 @@ def result_page(
     )
 
 
-def _grouped(table: Table) -> tuple[Sequence[str], list[tuple[str, Sequence[Sequence[str]]]]]:
+def grouped(table: Table) -> tuple[Sequence[str], list[tuple[str, Sequence[Sequence[str]]]]]:
     """The columns of a table, and its rows by their headings."""
     if not table.grouped:
         return table.headings, [("", table.rows)]

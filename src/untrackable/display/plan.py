@@ -10,38 +10,11 @@ import numpy as np
 
 from untrackable import strict_json
 from untrackable.brackets import Bracket
+from untrackable.display import charts, view
 from untrackable.display.audit import both_ends
-from untrackable.display.charts import (
-    BLUE,
-    HEIGHT,
-    INK,
-    RED,
-    Key,
-    NamedBars,
-    Series,
-    alt,
-    count_axis,
-    length_axis,
-    line_series,
-    log_ticks,
-    points,
-    share_axis,
-)
+from untrackable.display.charts import alt
 from untrackable.display.numbers import as_dict, number, odds_factor, percent, upper
 from untrackable.display.page import result_page
-from untrackable.display.view import (
-    Chart,
-    Column,
-    Columns,
-    Table,
-    View,
-    charts_of,
-    counts,
-    floats,
-    make_charts,
-    make_view,
-    texts,
-)
 from untrackable.planning.forecast import DIVIDE, DRAW, GROUPS, JOINT, Promise
 from untrackable.planning.goals import Goals, counted, rounded_up
 from untrackable.planning.plan import DELTA, WIPED_DELTA, EveryRound, Instead, Plan, QuestionSet, Way
@@ -252,8 +225,19 @@ def details(plan: Plan) -> list[str]:
     )
     if plan.mechanism.shift() is not None:
         told.append(f"One dishonest report counts for up to {upper(plan.mechanism.shift() or 0.0)} people (upper).")
-    told.append("Rounds that are pooled weigh people by how often they are active.")
+    told += ["Rounds that are pooled weigh people by how often they are active.", _in_pages(plan)]
     return [*told, f"Asked for: {asked(plan.goals)}."]
+
+
+def _in_pages(plan: Plan) -> str:
+    """What the campaign asks of a web page."""
+    if plan.goals.discovered is not None:
+        return "Web pages cannot ask this: their client does not know strings that nobody listed. Programs can."
+    held, late = "any visit in their round if the relay holds reports", "a visit late enough in their round"
+    return (
+        "A web page needs a few lines: it asks each visitor first, keeps the answer in their browser, and sends "
+        f"one report, with {held if plan.solved.relay else late}."
+    )
 
 
 def better_words(eps: float | None, goals: Goals) -> str:
@@ -268,12 +252,12 @@ def better_words(eps: float | None, goals: Goals) -> str:
     )
 
 
-def _every_round_table(rows: Sequence[EveryRound]) -> Table:
+def _every_round_table(rows: Sequence[EveryRound]) -> view.Table:
     """The mechanisms for every round, and whether reports can be linked by what they say."""
     errors = ["–" if row.standard_error is None else share_cell(row.standard_error, "") for row in rows]
     cells = [(row.name, error, "yes" * row.linked, row.why) for row, error in zip(rows, errors, strict=True)]
     caption, title = "In points (hundredths), of the last round (exact)", "Everybody in every round instead"
-    return Table((title.lower(), "standard error", "can be linked", ""), cells, caption, title)
+    return view.Table((title.lower(), "standard error", "can be linked", ""), cells, caption, title)
 
 
 def asked(goals: Goals) -> str:
@@ -301,20 +285,18 @@ def rows(plan: Plan) -> list[tuple[str, ...]]:
     part = "a quarter" if plan.looks == 1 else "whole stretches"
     named = (("one round", plan.one_round), (part, plan.quarter), ("all rounds", plan.all_rounds))
     figure = [("a figure", plan.figure)] if plan.solved.pooled > 1 else []
-    return [promise_cells(name, promise) for name, promise in (*figure, *named)]
-
-
-def promise_cells(name: str, promise: Promise) -> tuple[str, ...]:
-    """One row of the table."""
-    return (
-        name,
-        f"{promise.rounds:,}",
-        f"{promise.reports:,.0f}",
-        f"{promise.fewest:,}",
-        share_cell(promise.standard_error, "" if promise.certainty == "exact" else "≤ "),
-        share_cell(promise.radius_upper),
-        share_cell(promise.widest_upper),
-    )
+    return [
+        (
+            name,
+            f"{promise.rounds:,}",
+            f"{promise.reports:,.0f}",
+            f"{promise.fewest:,}",
+            share_cell(promise.standard_error, "" if promise.certainty == "exact" else "≤ "),
+            share_cell(promise.radius_upper),
+            share_cell(promise.widest_upper),
+        )
+        for name, promise in (*figure, *named)
+    ]
 
 
 def caption(plan: Plan) -> str:
@@ -363,8 +345,8 @@ def _many(size: int) -> str:
 _POINTS = "in points, of the worst answer (upper)"
 
 
-@make_view.register
-def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] = ()) -> View:
+@view.make_view.register
+def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] = ()) -> view.View:
     """The view of a plan, and what everybody in every round would give `instead`; `again` makes the plan again."""
     sentences = verdict(plan)
     kinds = {
@@ -373,7 +355,7 @@ def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] =
         "quarter": plan.quarter,
         "all rounds": plan.all_rounds,
     }
-    tables = _tables(plan)
+    tables = plan_tables(plan)
     told: dict[str, Any] = {}
     if instead is not None:
         sentences += filter(None, [better_words(instead.better_from, plan.solved)])
@@ -384,8 +366,8 @@ def plan_view(plan: Plan, instead: Instead | None = None, again: Sequence[str] =
     if plan.met:
         campaign = plan.campaign().to_json()
         parts = [(name, strict_json.write(part)) for name, part in campaign.items() if part is not None]
-        tables.append(Table(("the beginning of a campaign", ""), parts, title="The beginning of a campaign"))
-    return View(
+        tables.append(view.Table(("the beginning of a campaign", ""), parts, title="The beginning of a campaign"))
+    return view.View(
         title=sentences[0],
         sentences=sentences,
         tables=tables,
@@ -407,23 +389,24 @@ def _campaign_commands(plan: Plan, again: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def _tables(plan: Plan) -> list[Table]:
-    tables = [Table(COLUMNS, rows(plan), caption(plan), "How far off figures will be")]
+def plan_tables(plan: Plan) -> list[view.Table]:
+    """How far off figures will be, and the ways to ask for several answers at once."""
+    tables = [view.Table(COLUMNS, rows(plan), caption(plan), "How far off figures will be")]
     if plan.ways:
-        tables.append(Table(WAY_COLUMNS, way_rows(plan.ways), _POINTS, "Ways to ask for the same"))
+        tables.append(view.Table(WAY_COLUMNS, way_rows(plan.ways), _POINTS, "Ways to ask for the same"))
     return tables
 
 
-def _data(kinds: list[str], promises: list[Promise]) -> dict[str, Column]:
+def _data(kinds: list[str], promises: list[Promise]) -> dict[str, view.Column]:
     return {
-        "figure_of": texts(kinds),
-        "rounds": counts(each.rounds for each in promises),
-        "reports": floats(each.reports for each in promises),
-        "fewest_reports": counts(each.fewest for each in promises),
-        "standard_error": floats(each.standard_error for each in promises),
-        "standard_error_certainty": texts(each.certainty for each in promises),
-        "error_upper": floats(each.radius_upper for each in promises),
-        "error_of_any_answer_upper": floats(each.widest_upper for each in promises),
+        "figure_of": view.texts(kinds),
+        "rounds": view.counts(each.rounds for each in promises),
+        "reports": view.floats(each.reports for each in promises),
+        "fewest_reports": view.counts(each.fewest for each in promises),
+        "standard_error": view.floats(each.standard_error for each in promises),
+        "standard_error_certainty": view.texts(each.certainty for each in promises),
+        "error_upper": view.floats(each.radius_upper for each in promises),
+        "error_of_any_answer_upper": view.floats(each.widest_upper for each in promises),
     }
 
 
@@ -437,8 +420,8 @@ SET_COLUMNS = (
 )
 
 
-@make_view.register
-def set_view(together: QuestionSet, command: Sequence[str] = ()) -> View:
+@view.make_view.register
+def set_view(together: QuestionSet, command: Sequence[str] = ()) -> view.View:
     """The view of several questions; a `command` writes their campaign.
 
     Words about the plan are for the question that is known least well.
@@ -455,21 +438,21 @@ def set_view(together: QuestionSet, command: Sequence[str] = ()) -> View:
         for part in together.parts
     ]
     caption = f"In points (hundredths), at most (upper); errors: {certainly}"
-    return View(
+    return view.View(
         title=title,
         sentences=[f"{title}.", *verdict(together.plan)],
-        tables=[Table(SET_COLUMNS, rows, caption, "The questions"), *_tables(together.plan)],
+        tables=[view.Table(SET_COLUMNS, rows, caption, "The questions"), *plan_tables(together.plan)],
         data=lambda: _set_data(together),
         commands=[["untrackable", *map(shlex.quote, command)]] if together.met and command else [],
         json=lambda: _set_json(together),
     )
 
 
-def _set_data(together: QuestionSet) -> Columns:
+def _set_data(together: QuestionSet) -> view.Columns:
     kinds = ("figure", "one_round", "quarter", "all_rounds")
     rows = [(part.name, kind.replace("_", " "), getattr(part, kind)) for part in together.parts for kind in kinds]
     promises = _data([kind for _, kind, _ in rows], [promise for *_, promise in rows])
-    return {"question": texts(name for name, _, _ in rows), **promises}
+    return {"question": view.texts(name for name, _, _ in rows), **promises}
 
 
 def _json(plan: Plan) -> dict[str, Any]:
@@ -519,16 +502,16 @@ _DRAWN = 25
 _ONE, _ALL = "one round, at most (upper)", "all rounds together, at most (upper)"
 
 
-@make_charts.register
-def _(plan: Plan, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(plan: Plan, top: int) -> list[view.Chart]:
     """The errors of figures, and the error of a round with fewer or more people, or rounds."""
-    charts = (_errors(plan), _people(plan), _rounds(plan))
-    return [chart for chart in charts if chart is not None]
+    drawn = (_errors(plan), _people(plan), _rounds(plan))
+    return [chart for chart in drawn if chart is not None]
 
 
-@make_charts.register
-def _(together: QuestionSet, top: int) -> Sequence[Chart]:
-    return charts_of(together.plan, top)
+@view.make_charts.register
+def _(together: QuestionSet, top: int) -> Sequence[view.Chart]:
+    return view.charts_of(together.plan, top)
 
 
 def _title(goals: Goals) -> str:
@@ -538,11 +521,11 @@ def _title(goals: Goals) -> str:
     return f"The error of {what}, at most (upper), for one round, a quarter of the rounds and all rounds together"
 
 
-def _errors(plan: Plan) -> Chart:
+def _errors(plan: Plan) -> view.Chart:
     promises = {"one round": plan.one_round, "a quarter of the rounds": plan.quarter, "all rounds": plan.all_rounds}
     lengths = [min(1.0, promise.radius_upper) for promise in promises.values()]
     limit = plan.goals.error
-    x, start, edge = length_axis("error", [*lengths, *([] if limit is None else [limit])])
+    x, start, edge = charts.length_axis("error", [*lengths, *([] if limit is None else [limit])])
     rows = [
         {
             "place": place,
@@ -553,18 +536,17 @@ def _errors(plan: Plan) -> Chart:
         for place, (length, promise) in enumerate(zip(lengths, promises.values(), strict=True))
     ]
     chart = (
-        NamedBars(list(promises), x)
-        .bars(rows, f"error, at most (upper), except with probability {plan.goals.beta:g}", BLUE, start)
-        .ticks(rows, "standard", "standard error (upper)", INK)
+        charts.NamedBars(list(promises), x)
+        .bars(rows, f"error, at most (upper), except with probability {plan.goals.beta:g}", charts.BLUE, start)
+        .ticks(rows, "standard", "standard error (upper)", charts.INK)
         .told(rows, "length")
     )
     if limit is not None:
-        chart.limits([limit], f"asked for: at most ±{percent(limit, 'up')}", RED)
-    caption = "How far a figure may be off, for one round and for several together."
-    return chart.chart("errors", _title(plan.solved), caption)
+        chart.limits([limit], f"asked for: at most ±{percent(limit, 'up')}", charts.RED)
+    return chart.chart("errors", _title(plan.solved))
 
 
-def _people(plan: Plan) -> Chart | None:
+def _people(plan: Plan) -> view.Chart | None:
     """The error with fewer or more people; None if none of them would be enough to tell anything."""
     goals, planned = plan.solved, plan.solved.people or 1
     people = np.unique(np.geomspace(max(10.0, planned / 100), planned * 100, _DRAWN).round().astype(np.int64))
@@ -575,11 +557,10 @@ def _people(plan: Plan) -> Chart | None:
         if (error := plan.law.promise(goals.replace(people=int(count)), rounds).radius_upper) <= 1
     ]
     drawing = _curves(rows, [_ONE, _ALL], "people", plan, planned, f"the plan: {counted(planned)} people")
-    caption = "How far a figure may be off (upper), with the report of this plan, for other numbers of people."
-    return drawing and Chart(name="people", title="The error by people", caption=caption, drawing=drawing)
+    return drawing and view.Chart(name="people", title="The error by people", drawing=drawing)
 
 
-def _rounds(plan: Plan) -> Chart | None:
+def _rounds(plan: Plan) -> view.Chart | None:
     """The error with fewer or more rounds, in the same way."""
     goals, planned = plan.solved, plan.all_rounds.rounds
     stretches = np.unique(np.geomspace(1, max(4, plan.turns.rounds * 4), _DRAWN).round().astype(np.int64))
@@ -589,30 +570,29 @@ def _rounds(plan: Plan) -> Chart | None:
         if error <= 1:
             rows.append({"line": _ONE, "x": int(count), "y": error})
     drawing = _curves(rows, [_ONE], "rounds", plan, planned, f"the plan: {planned:,} rounds")
-    caption = "How far one round may be off (upper) if the same time has fewer and longer rounds, or more of them."
-    return drawing and Chart(name="rounds", title="The error by rounds", caption=caption, drawing=drawing)
+    return drawing and view.Chart(name="rounds", title="The error by rounds", drawing=drawing)
 
 
 def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, planned: int, named: str) -> Any:
     if not rows:
         return None
-    across, up = (log_ticks(min(ends), max(ends)) for ends in ([row[name] for row in rows] for name in "xy"))
-    look = Series(named, INK, mark="circle", size=110)
+    across, up = (charts.log_ticks(min(ends), max(ends)) for ends in ([row[name] for row in rows] for name in "xy"))
+    look = charts.Series(named, charts.INK, mark="circle", size=110)
     marked = [{"line": named, "x": planned, "y": plan.one_round.radius_upper}]
     shown = marked if plan.one_round.radius_upper <= 1 else []
-    key = Key(line_series(names), [look] if shown else [])
+    key = charts.Key(charts.line_series(names), [look] if shown else [])
     axes: dict[str, Any] = {
         "x": alt.X(
             "x:Q",
             title=x,
             scale=alt.Scale(type="log", nice=False, padding=8),
-            axis=count_axis(values=across, labelBound=True),
+            axis=charts.count_axis(values=across, labelBound=True),
         ),
         "y": alt.Y(
             "y:Q",
             title="error, at most",
             scale=alt.Scale(type="log", nice=False, padding=8),
-            axis=share_axis(values=up),
+            axis=charts.share_axis(values=up),
         ),
         "tooltip": [
             alt.Tooltip("line:N", title="figure"),
@@ -620,33 +600,18 @@ def _curves(rows: list[dict[str, Any]], names: list[str], x: str, plan: Plan, pl
             alt.Tooltip("y:Q", title="error, at most", format=".3~%"),
         ],
     }
-    lines = key.lines(points(rows).encode(**axes))
-    marks = [key.marks(points(shown).encode(**axes), named)] if shown else []
-    return alt.layer(*lines, *marks, key.legend).properties(height=HEIGHT)
+    lines = key.lines(charts.points(rows).encode(**axes))
+    marks = [key.marks(charts.points(shown).encode(**axes), named)] if shown else []
+    return alt.layer(*lines, *marks, key.legend).properties(height=charts.HEIGHT)
 
 
-_FORMULAS = [
-    (
-        "One turn",
-        "each of n people answers in one of k rounds, with probability q/k in each: m = n·q/k reports.",
-        "",
-    ),
-    (
-        "Standard error",
-        "√(V/m + p(1−p)(1−m/n)/m): V is the variance of one report given its value, p the share of people.",
-        "",
-    ),
-    (
-        "Error",
-        "the law of the count of reports is inverted (Clopper, Pearson 1934; Hoeffding 1956), or sums are "
-        "bounded (Hoeffding 1963, Bernstein 1946), for the fewest reports that 99 of 100 rounds have.",
-        "",
-    ),
-    ("Privacy", "the largest log ratio of probabilities of one report, times the answers that wipes allow.", ""),
-]
-
-
-def plan_page(plan: Plan | QuestionSet, command: list[str], view: View | None = None) -> str:
+def plan_page(plan: Plan | QuestionSet, command: list[str], shown: view.View | None = None) -> str:
     """The page of a plan, or of several questions together; `command` makes it again."""
     title = f"What will {'this campaign' if isinstance(plan, Plan) else 'these questions'} tell?"
-    return result_page(view or make_view(plan), make_charts(plan, 0), command, title=title, formulas=_FORMULAS)
+    return result_page(
+        shown or view.make_view(plan),
+        view.make_charts(plan, 0),
+        command,
+        title=title,
+        formulas="plan_formulas.html",
+    )

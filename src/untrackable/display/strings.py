@@ -6,21 +6,9 @@ from itertools import pairwise
 
 from untrackable import strict_json
 from untrackable.discovery.discovery import Discovered, FoundString
+from untrackable.display import view
 from untrackable.display.charts import Bar, BarWords, share_bars
 from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, STRING_ORDER, percent
-from untrackable.display.view import (
-    Chart,
-    Column,
-    Columns,
-    Kind,
-    Table,
-    View,
-    floats,
-    make_charts,
-    make_view,
-    texts,
-    truths,
-)
 from untrackable.rappor_decode.decode_result import Candidate, Decoded
 
 _NOTABLE = 1.2
@@ -88,15 +76,11 @@ def string_notes(strings: Sequence[Candidate | FoundString]) -> list[str]:
     return [NOT_TOLD] * any(one.share is None for one in strings) + [STRING_ORDER] * overlap
 
 
-def columns(decoded: Decoded) -> list[str]:
-    """Headings of the table."""
-    return ["string", "count", "± s.e.", "proportion", f"{100 * decoded.level:g} % interval", "p-value", "found"]
-
-
-def cells(decoded: Decoded) -> list[list[str]]:
-    """A row for each candidate that was chosen."""
-    return [
-        [
+@view.make_view.register
+def _(decoded: Decoded) -> view.View:
+    sentences, remarks = verdict(decoded), list(notes(decoded))
+    rows = [
+        (
             " = ".join((one.name, *one.alike)),
             f"{one.count:,.0f}",
             f"{one.count_error:,.0f}",
@@ -104,20 +88,15 @@ def cells(decoded: Decoded) -> list[list[str]]:
             f"{one.lower:.4f} … {one.upper:.4f}",
             f"{one.p_value:.2g}" if one.p_value > 0 else "< 1e-300",
             "yes" if one.found else "no",
-        ]
+        )
         for one in decoded.candidates
     ]
-
-
-@make_view.register
-def _(decoded: Decoded) -> View:
-    sentences, remarks = verdict(decoded), list(notes(decoded))
-    table = Table(
-        columns(decoded),
-        cells(decoded),
+    table = view.Table(
+        ("string", "count", "± s.e.", "proportion", f"{100 * decoded.level:g} % interval", "p-value", "found"),
+        rows,
         caption="All numbers are sampled. Intervals and p-values are for each string alone",
     )
-    return View(
+    return view.View(
         title=f"{len(decoded.found):,} of {decoded.listed:,} candidates found in {decoded.reports:,} reports",
         sentences=sentences,
         tables=[table],
@@ -127,19 +106,19 @@ def _(decoded: Decoded) -> View:
     )
 
 
-def _decoded_data(decoded: Decoded) -> Columns:
-    kinds: dict[str, Kind] = {"name": "string", "alike": "texts", "found": "bool"}
+def _decoded_data(decoded: Decoded) -> view.Columns:
+    kinds: dict[str, view.Kind] = {"name": "string", "alike": "texts", "found": "bool"}
     fields = {
-        name: Column(kinds.get(name, "float64"), [getattr(one, name) for one in decoded.candidates])
+        name: view.Column(kinds.get(name, "float64"), [getattr(one, name) for one in decoded.candidates])
         for name in Candidate.__slots__
     }
-    told = truths(one.share is not None for one in decoded.candidates)
-    shares = floats(one.share for one in decoded.candidates)
+    told = view.truths(one.share is not None for one in decoded.candidates)
+    shares = view.floats(one.share for one in decoded.candidates)
     return {**fields, "proportion": shares, "tells": told, "unclamped": fields["proportion"]}
 
 
-@make_view.register
-def _(discovered: Discovered) -> View:
+@view.make_view.register
+def _(discovered: Discovered) -> view.View:
     count, n = len(discovered.strings), discovered.n
     told = (
         f"{n:,} reports; {count} strings that people hold (the probability that any is false is at most "
@@ -158,10 +137,10 @@ def _(discovered: Discovered) -> View:
         )
         for each in (*discovered.strings, *leads)
     ]
-    return View(
+    return view.View(
         title=f"{count:,} string{'' if count == 1 else 's'} found in {n:,} reports",
         sentences=[told],
-        tables=[Table(("string", "share", "std. error", "all within", "p-value", ""), rows)],
+        tables=[view.Table(("string", "share", "std. error", "all within", "p-value", ""), rows)],
         data=lambda: _discovered_data(discovered),
         notes=[
             "std. error: estimated; all within: holds for all strings at once (upper)",
@@ -187,20 +166,20 @@ def _findable(discovered: Discovered) -> str:
     )
 
 
-def _discovered_data(discovered: Discovered) -> Columns:
+def _discovered_data(discovered: Discovered) -> view.Columns:
     strings = [*discovered.strings, *discovered.leads]
     return {
-        "string": texts(each.string for each in strings),
-        "frequency": floats(each.share for each in strings),
-        "tells": truths(each.share is not None for each in strings),
-        "unclamped": floats(each.frequency for each in strings),
-        **{name: floats(getattr(each, name) for each in strings) for name in FoundString._fields[2:]},
-        "certain": truths(place < len(discovered.strings) for place in range(len(strings))),
+        "string": view.texts(each.string for each in strings),
+        "frequency": view.floats(each.share for each in strings),
+        "tells": view.truths(each.share is not None for each in strings),
+        "unclamped": view.floats(each.frequency for each in strings),
+        **{name: view.floats(getattr(each, name) for each in strings) for name in FoundString._fields[2:]},
+        "certain": view.truths(place < len(discovered.strings) for place in range(len(strings))),
     }
 
 
-@make_charts.register
-def _(decoded: Decoded, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(decoded: Decoded, top: int) -> list[view.Chart]:
     """The shares of the strings that were chosen, with their intervals."""
     shown = decoded.candidates[:top]
     left_out = len(decoded.candidates) - len(shown)
@@ -215,8 +194,8 @@ def _(decoded: Decoded, top: int) -> list[Chart]:
     return [share_bars("strings", bars, words)]
 
 
-@make_charts.register
-def _(discovered: Discovered, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(discovered: Discovered, top: int) -> list[view.Chart]:
     """The shares of the strings that people hold, and then of leads, with intervals for all strings at once."""
     shown = discovered.best(top)
     certain, leads = len(discovered.strings), len(discovered.leads)

@@ -13,20 +13,8 @@ from untrackable.answers.trend import NAME as PEOPLE
 from untrackable.answers.trend import NumberTrend, number_trends, people_trend, share_trends
 from untrackable.arrays import FloatArray
 from untrackable.brackets import Side
-from untrackable.display.charts import (
-    BLUE,
-    GREEN,
-    INK,
-    RED,
-    Key,
-    Series,
-    alt,
-    axis_label,
-    dot,
-    points,
-    share_axis,
-    square,
-)
+from untrackable.display import charts, view
+from untrackable.display.charts import alt
 from untrackable.display.estimate import (
     COUNTED,
     common_unit,
@@ -35,26 +23,10 @@ from untrackable.display.estimate import (
     quantity,
     quantity_in,
     summary,
-    text_table,
     value_bars,
 )
 from untrackable.display.estimate import as_dict as estimate_dict
 from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, all_of, order_notes, percent
-from untrackable.display.view import (
-    SHOWN_ROWS,
-    Chart,
-    Column,
-    Columns,
-    Table,
-    View,
-    charts_of,
-    counts,
-    floats,
-    make_charts,
-    make_view,
-    rows_of,
-    truths,
-)
 from untrackable.estimation.estimate import Estimate, Ranked, columns_by_round
 from untrackable.estimation.rounds import Change, active_people
 from untrackable.reports.sums import FileAnswer
@@ -170,35 +142,25 @@ def trends_of(answer: Answer, *, top: int, quantiles: Sequence[float], beta: flo
     )
 
 
-def tables(trends: Trends, width: int) -> list[dict[str, list[str]]]:
-    """People, mean and quantiles with a row for each round, as many beside each other as fit, then the shares."""
-    shares = [_share_table(trends.shares)] if trends.shares else []
-    people = [] if trends.people is None else _number_tables([trends.people], "", width)
-    return [*people, *_number_tables(trends.numbers, trends.unit, width), *shares]
+def tables(trends: Trends) -> list[view.Table]:
+    """People, mean and quantiles with a row for each round, and then the shares."""
+    people = () if trends.people is None else (trends.people,)
+    numbers = [_number_table(each, unit) for each, unit in ((people, ""), (trends.numbers, trends.unit)) if each]
+    return [*numbers, *([_share_table(trends.shares)] if trends.shares else [])]
 
 
-def _number_tables(trends: Sequence[NumberTrend], unit: str, width: int) -> list[dict[str, list[str]]]:
-    made: list[dict[str, list[str]]] = []
+def _number_table(trends: Sequence[NumberTrend], unit: str) -> view.Table:
+    counted = {"round": trends[0].rounds, "reports": trends[0].reports}
+    cells = {name: [f"{numbers[i]:,}" for i in _last(trends[0])] for name, numbers in counted.items()}
     for trend in trends:
-        last = _last(trend)
         suited = trend_unit(trend, unit)
-        cells = [
+        cells[f"{trend_name(trend)}{f' ({suited})' if suited else ''}"] = [
             f"{quantity_in(float(trend.estimates[i]), unit, suited)} "
             f"({quantity_in(float(trend.lower[i]), unit, suited, 'down')} … "
             f"{quantity_in(float(trend.upper[i]), unit, suited, 'up')})"
-            for i in last
+            for i in _last(trend)
         ]
-        column = {f"{trend_name(trend)}{f' ({suited})' if suited else ''}": cells}
-        if not made or _wide({**made[-1], **column}) > width:
-            numbers = {"round": trend.rounds, "reports": trend.reports}
-            made.append({name: [f"{counts[i]:,}" for i in last] for name, counts in numbers.items()})
-        made[-1] |= column
-    return made
-
-
-def _wide(columns: dict[str, list[str]]) -> int:
-    """How many characters the columns take, with the space between them."""
-    return 1 + sum(2 + max(map(len, (title, *cells))) for title, cells in columns.items())
+    return view.text_table(cells, first=2)
 
 
 def _last(trend: NumberTrend) -> range:
@@ -206,14 +168,14 @@ def _last(trend: NumberTrend) -> range:
     return range(max(0, len(trend.rounds) - _MOST_ROUNDS), len(trend.rounds))
 
 
-def _share_table(trends: Sequence[NumberTrend]) -> dict[str, list[str]]:
+def _share_table(trends: Sequence[NumberTrend]) -> view.Table:
     """A row for each round of each value."""
     rows = [
         ("" if place else trend_name(trend), *_cells(trend, i))
         for trend in trends
         for place, i in enumerate(_last(trend))
     ]
-    return dict(zip(("", "round", "reports", "estimate", "band"), map(list, zip(*rows, strict=True)), strict=True))
+    return view.Table(("", "round", "reports", "estimate", "band"), rows)
 
 
 def _cells(trend: NumberTrend, i: int) -> tuple[str, str, str, str]:
@@ -270,14 +232,14 @@ def notes(trends: Trends) -> list[str]:
     return said
 
 
-def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool, width: int) -> View:
-    """All trends of the reports in files, and as text those that are `printed`, in tables that fit the width.
+def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consistent: bool) -> view.View:
+    """All trends of the reports in files, and as text those that are `printed`.
 
     Files have all values of all rounds, and if they are numbers, the mean and quantiles of each round. The
     intervals of a value hold for all rounds together, and the simultaneous ones for all rounds and values.
     """
 
-    def data() -> Columns:
+    def data() -> view.Columns:
         share = trends.beta / len(answer.rounds)
         each = {number: answer.labelled(replace(one, beta=share)) for number, one in answer.rounds.items()}
         people = [
@@ -288,10 +250,10 @@ def rounds_view(answer: FileAnswer, trends: Trends, printed: Trends, *, consiste
         return {**values, **_number_columns(each, trends.numbers), **people_columns(people)}
 
     reports = sum(one.n for one in answer.rounds.values())
-    return View(
+    return view.View(
         title=f"{reports:,} reports in {len(answer.rounds):,} rounds",
         sentences=[*summary(answer)[:1], *sentences(printed)],
-        tables=[text_table(cells) for cells in tables(printed, width)],
+        tables=tables(printed),
         data=data,
         notes=notes(printed),
         about={"reports": reports, "beta": trends.beta, "intervals": "upper"},
@@ -318,7 +280,7 @@ def _trend_dict(trend: NumberTrend) -> dict[str, Any]:
     return {
         "name": trend_name(trend),
         "independent": trend.independent,
-        "rounds": rows_of(_trend_data(trend)),
+        "rounds": view.rows_of(_trend_data(trend)),
         "changes": [change._asdict() for change in trend.changes],
     }
 
@@ -330,7 +292,9 @@ def _number_columns(each: Mapping[int, Estimate], numbers: Sequence[NumberTrend]
     for trend in numbers:
         name = "mean" if trend.quantile is None else f"quantile_{trend.quantile:g}"
         for ending, values in (("", trend.estimates), ("_lower", trend.lower), ("_upper", trend.upper)):
-            columns[name + ending] = Column("float64", [_none_if_nan(each) for each in np.repeat(values, rows)])
+            columns[name + ending] = view.Column(
+                "float64", [_none_if_nan(each) for each in np.repeat(values, rows)]
+            )
     return columns
 
 
@@ -339,14 +303,14 @@ def _none_if_nan(estimate: float) -> float | None:
     return None if np.isnan(estimate) else float(estimate)
 
 
-@make_view.register
-def _(trend: NumberTrend) -> View:
+@view.make_view.register
+def _(trend: NumberTrend) -> view.View:
     count = len(trend.changes)
     changes = "no change is certain" if not count else f"{count} change{'s' * (count > 1)}"
     of = "share of " if trend.unit is None else ""
     title = f"{of}{trend_name(trend)} in {len(trend.rounds):,} rounds, {changes}"
-    rows = [_cells(trend, i) for i in range(min(SHOWN_ROWS, len(trend.rounds)))]
-    return View(
+    rows = [_cells(trend, i) for i in range(min(view.SHOWN_ROWS, len(trend.rounds)))]
+    return view.View(
         title=title,
         sentences=[
             f"{title}.",
@@ -354,45 +318,45 @@ def _(trend: NumberTrend) -> View:
             band_note(trend.beta, len(trend.rounds), all_values=False),
             change_note(trend),
         ],
-        tables=[Table(("round", "reports", "estimate", "band"), rows, more=len(trend.rounds) - len(rows))],
+        tables=[view.Table(("round", "reports", "estimate", "band"), rows, more=len(trend.rounds) - len(rows))],
         data=lambda: _trend_data(trend),
     )
 
 
-def _trend_data(trend: NumberTrend) -> Columns:
+def _trend_data(trend: NumberTrend) -> view.Columns:
     errors = [None] * len(trend.rounds) if trend.standard_errors is None else trend.standard_errors
     estimates = [_none_if_nan(each) for each in trend.estimates.tolist()]
     return {
-        "round": counts(trend.rounds),
-        "reports": counts(trend.reports),
-        "estimate": floats(estimates),
-        "tells": truths(each is not None for each in estimates),
-        "standard_error": floats(errors),
-        "lower": floats(trend.lower),
-        "upper": floats(trend.upper),
+        "round": view.counts(trend.rounds),
+        "reports": view.counts(trend.reports),
+        "estimate": view.floats(estimates),
+        "tells": view.truths(each is not None for each in estimates),
+        "standard_error": view.floats(errors),
+        "lower": view.floats(trend.lower),
+        "upper": view.floats(trend.upper),
     }
 
 
 _FEWEST_ROUNDS = 3
 
 
-@make_charts.register
-def _(answer: Answer, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(answer: Answer, top: int) -> list[view.Chart]:
     """The same with the names of values, and below it the first of them over the rounds, from three rounds on.
 
     If nothing was asked, it is how many people were active.
     """
     if answer.only_counts:
-        return list(charts_of(people_trend(answer, beta=answer.best.beta), top))
+        return list(view.charts_of(people_trend(answer, beta=answer.best.beta), top))
     rows = answer.best.top(top)
     pooled = "" if len(answer.rounds) == 1 else " of all rounds" if answer.pooled else " of the last round"
-    charts = [value_bars(answer.best, _in_order(answer, rows), answer.label, pooled)]
+    made = [value_bars(answer.best, _in_order(answer, rows), answer.label, pooled)]
     if len(answer.rounds) >= _FEWEST_ROUNDS:
         drawn = answer.best.top(min(top, MOST_TRENDS))
         first = share_trends(answer, [row.value for row in _in_order(answer, drawn)], beta=answer.best.beta)
         few = "" if len(drawn) == len(rows) else f"with the {len(drawn)} largest estimates, "
-        charts += trend_group(first, f"The values {few}round by round")
-    return charts
+        made += trend_group(first, f"The values {few}round by round")
+    return made
 
 
 def _in_order(answer: Answer, rows: list[Ranked]) -> list[Ranked]:
@@ -408,16 +372,16 @@ _BAND = "#c5dbec"
 """The colour of a band in the legend."""
 
 
-@make_charts.register
-def _(trend: NumberTrend, top: int = 0) -> list[Chart]:
+@view.make_charts.register
+def _(trend: NumberTrend, top: int = 0) -> list[view.Chart]:
     """One number round by round."""
     return trend_group(
         [trend], f"The {'share of ' if trend.unit is None else ''}{trend_name(trend)}, round by round"
     )
 
 
-@make_charts.register
-def _(trends: Trends, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(trends: Trends, top: int) -> list[view.Chart]:
     """How many were active, mean and quantiles, as far as known, and the values with the largest estimates."""
     shares = trends.shares[:MOST_TRENDS]
     left_out = len(trends.shares) - len(shares)
@@ -429,38 +393,49 @@ def _(trends: Trends, top: int) -> list[Chart]:
     ]
 
 
-def trend_group(trends: Sequence[NumberTrend], title: str) -> list[Chart]:
+def trend_group(trends: Sequence[NumberTrend], title: str) -> list[view.Chart]:
     """A chart for each trend, all shares on one scale. The last one says what the marks mean."""
     finite = _finite(trends)
     shares = (float(finite.min()), float(finite.max())) if trends[0].unit is None else None
-    charts = []
+    made = []
     for place, trend in enumerate(trends):
-        name = axis_label(trend_name(trend), _LONGEST)
+        name = charts.axis_label(trend_name(trend), _LONGEST)
         chart = _trend_chart(
             trend, f"trend-{place}", name, shares, legend=trends if place == len(trends) - 1 else []
         )
-        charts.append(replace(chart, title=title) if len(trends) == 1 else chart)
+        made.append(replace(chart, title=title) if len(trends) == 1 else chart)
     if len(trends) > 1:
-        charts[0] = replace(charts[0], title=f"{title}: {charts[0].title}")
-    return charts
+        made[0] = replace(made[0], title=f"{title}: {made[0].title}")
+    return made
 
 
 def _trend_chart(
     trend: NumberTrend, chart: str, title: str, ends: tuple[float, float] | None, *, legend: Sequence[NumberTrend]
-) -> Chart:
+) -> view.Chart:
     unit = trend.unit and trend_unit(trend, trend.unit)
     scale = float(converted(Fraction(1), trend.unit, unit)) if trend.unit and unit else 1.0
-    drawn = _Heights(trend, scale)
-    return Chart(
+    finite = _finite([trend])  # Numbers without a bound are drawn a little beyond the others.
+    beyond = float(np.ptp(finite)) / 10 or 1.0
+    low, high, middle = (
+        [float(end) for end in np.clip(ends, finite.min() - beyond, finite.max() + beyond) * scale]
+        for ends in (trend.lower, trend.upper, trend.estimates)
+    )
+
+    def height(change: Change) -> float:
+        """Where a change is marked: at the estimate, or in the middle of the band if the reports do not tell it."""
+        at = trend.rounds.index(change.at)
+        return (low[at] + high[at]) / 2 if math.isnan(middle[at]) else middle[at]
+
+    return view.Chart(
         name=chart,
         title=title,
         drawing=TrendBand(
             rounds=trend.rounds,
-            low=tuple(drawn(trend.lower)),
-            high=tuple(drawn(trend.upper)),
-            estimates=tuple(None if np.isnan(each) else each for each in drawn(trend.estimates)),
+            low=tuple(low),
+            high=tuple(high),
+            estimates=tuple(None if math.isnan(each) else each for each in middle),
             told=tuple(amount(each, trend.unit) for each in trend.estimates.tolist()),
-            changes=tuple((each, drawn.at(trend.rounds.index(each.at))) for each in trend.changes),
+            changes=tuple((each, height(each)) for each in trend.changes),
             unit=unit,
             ends=ends,
             legend=tuple(_meanings(legend) if legend else ()),
@@ -482,41 +457,42 @@ class TrendBand(NamedTuple):
     changes: tuple[tuple[Change, float], ...]
     unit: Unit
     ends: tuple[float, float] | None
-    legend: tuple[Series, ...]
+    legend: tuple[charts.Series, ...]
 
     def altair(self) -> Any:
-        """The same as Altair's chart."""
         rows = [
             {"round": number, "low": low, "high": high, "estimate": estimate}
             for number, low, high, estimate in zip(self.rounds, self.low, self.high, self.estimates, strict=True)
         ]
         if self.unit is None:
-            up: dict[str, Any] = {"title": "share", "axis": share_axis()}
+            up: dict[str, Any] = {"title": "share", "axis": charts.share_axis()}
         else:
             up = {"title": self.unit or "number", "axis": alt.Axis(tickCount=5)}
         domain = alt.Undefined if self.ends is None else list(self.ends)
         y = alt.Y("low:Q", scale=alt.Scale(zero=False, domain=domain), **up)
         rounds = alt.Axis(format="d", tickMinStep=1, tickCount=6)
-        base = points(rows).encode(
+        base = charts.points(rows).encode(
             x=alt.X("round:Q", title="round", axis=rounds, scale=alt.Scale(nice=False, padding=8, zero=False))
         )
         layers = [
-            base.mark_area(color=BLUE, opacity=0.25).encode(y=y, y2="high:Q"),
-            base.mark_line(color=BLUE, strokeWidth=1.5).encode(y="estimate:Q"),
-            base.mark_point(color=BLUE, filled=True, size=25, opacity=1).encode(y="estimate:Q"),
+            base.mark_area(color=charts.BLUE, opacity=0.25).encode(y=y, y2="high:Q"),
+            base.mark_line(color=charts.BLUE, strokeWidth=1.5).encode(y="estimate:Q"),
+            base.mark_point(color=charts.BLUE, filled=True, size=25, opacity=1).encode(y="estimate:Q"),
         ]
         for change, height in self.changes:
             colour, mark = _LOOKS[change.rose]
-            seen = points([{"round": change.at, "first": change.first, "last": change.last, "height": height}])
+            seen = charts.points(
+                [{"round": change.at, "first": change.first, "last": change.last, "height": height}]
+            )
             reach = seen.mark_rule(color=colour, strokeWidth=5, opacity=0.5)
             layers.append(reach.encode(x="first:Q", x2="last:Q", y="height:Q"))
             layers.append(
-                seen.mark_point(color=INK, fill=colour, shape=mark, size=90, opacity=1).encode(
+                seen.mark_point(color=charts.INK, fill=colour, shape=mark, size=90, opacity=1).encode(
                     x="round:Q", y="height:Q"
                 )
             )
         if self.legend:
-            layers.append(Key([], self.legend).legend)
+            layers.append(charts.Key([], self.legend).legend)
         return alt.layer(*layers).properties(height=190)
 
 
@@ -526,40 +502,21 @@ def _finite(trends: Sequence[NumberTrend]) -> FloatArray:
     return ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.zeros(1)
 
 
-class _Heights:
-    """Where the numbers of a trend are drawn. Those without a bound are a little beyond the others."""
-
-    def __init__(self, trend: NumberTrend, scale: float) -> None:
-        finite = _finite([trend])  # Shares are within 0 and 1 already.
-        beyond = float(np.ptp(finite)) / 10 or 1.0
-        self._ends, self._scale = (trend.lower, trend.upper, trend.estimates), scale
-        self._least, self._most = float(finite.min()) - beyond, float(finite.max()) + beyond
-
-    def __call__(self, numbers: FloatArray) -> list[float]:
-        drawn: list[float] = (np.clip(numbers, self._least, self._most) * self._scale).tolist()
-        return drawn
-
-    def at(self, place: int) -> float:
-        """Where a change is marked: at the estimate, or in the middle of the band if the reports do not tell it."""
-        low, high, estimate = (self(ends)[place] for ends in self._ends)
-        return (low + high) / 2 if np.isnan(estimate) else estimate
-
-
-_LOOKS = {True: (GREEN, "triangle-up"), False: (RED, "triangle-down")}
+_LOOKS = {True: (charts.GREEN, "triangle-up"), False: (charts.RED, "triangle-down")}
 """The colour and the mark of a rise and of a fall."""
 
 
-def _meanings(trends: Sequence[NumberTrend]) -> list[Series]:
+def _meanings(trends: Sequence[NumberTrend]) -> list[charts.Series]:
     """What all marks mean."""
     beta, changes = trends[0].beta, [change for trend in trends for change in trend.changes]
     band = f"holds for all rounds together, except with probability {beta:.3g} (upper)"
     meanings = [
-        dot("estimates (sampled)", BLUE),
-        square(band, _BAND),
+        charts.dot("estimates (sampled)", charts.BLUE),
+        charts.square(band, _BAND),
     ]
     for rose, word in ((True, "rose"), (False, "fell")):
         if any(change.rose == rose for change in changes):
             label = f"{word}, for certain within the rounds of its bar, most likely at the mark"
             colour, mark = _LOOKS[rose]
-            meanings.append(Series(label, colour, mark=mark, filled=True))
+            meanings.append(charts.Series(label, colour, mark=mark, filled=True))
     return meanings

@@ -2,7 +2,8 @@
 
 `view_of` gives the view of a result: what it is in one line, sentences, tables, charts, and columns for data tools.
 The terminal (`cli/terminal.py`), a page (`page.py`) and a picture (`charts.py`) are made of it, and here what a
-notebook shows and files of columns. What is dear is made when it is asked for: charts need Altair.
+notebook shows and files of columns. What is dear is made when it is asked for: charts need Altair, and a command
+that says one line loads nothing but this.
 """
 
 import importlib
@@ -15,11 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from untrackable import checks, strict_json
 from untrackable.brackets import Bracket
-from untrackable.display.numbers import known_ends
 from untrackable.errors import ReportFileError
-from untrackable.estimation.estimate import arrow_table, json_text, write_csv
 from untrackable.extras import extra
-from untrackable.reports.files import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,8 +66,9 @@ Columns = Mapping[str, Any]
 class Table:
     """A table for people. A page has its `title` above it.
 
-    With `grouped`, the first cell of a row is the heading of the rows below it. `more` rows are not here. A
-    terminal shows the columns `narrow`, and from `wide_from` characters on the columns `wide`.
+    With `grouped`, the first cell of a row is the heading of the rows below it. `more` rows are not here. `told`
+    says what columns mean, by their headings. Where there is no room, columns that are `spare` are left out, in
+    this order; or the table is broken into parts, which all begin with the `first` columns.
     """
 
     headings: Sequence[str]
@@ -78,24 +77,23 @@ class Table:
     title: str = ""
     grouped: bool = False
     more: int = 0
-    narrow: Sequence[int] | None = None
-    wide: Sequence[int] | None = None
-    wide_from: int = 0
+    told: Mapping[str, str] = field(default_factory=dict)
+    spare: Sequence[int] = ()
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """A chart with the words for those who cannot see it.
 
-    `name` is its own on a page, and `caption` says more than the title. `drawing` is Altair's, or has its numbers:
-    what has `altair()` can be drawn without Altair, too (`svg.py`). In a picture there are `beside` pixels left of
-    it, for its axis. `detailed` charts are on pages alone.
+    `name` is its own on a page, which has more words for it (`chart_captions.html`). `drawing` is Altair's, or has
+    its numbers: what has `altair()` can be drawn without Altair, too (`svg.py`). In a picture there are `beside`
+    pixels left of it, for its axis. `detailed` charts are on pages alone.
     """
 
     name: str
     title: str
     drawing: Any
-    caption: str = ""
     beside: int = 64
     detailed: bool = False
 
@@ -119,7 +117,6 @@ class View:
     json: Callable[[], Any] | None = None
 
     def to_json(self) -> Any:
-        """The result as JSON."""
         if self.json is not None:
             return self.json()
         return rows_of(self.data())
@@ -171,6 +168,7 @@ def _html_table(table: Table) -> str:
     more = table.more + max(0, len(table.rows) - SHOWN_ROWS)
     below = f"<p>and {more:,} more</p>" if more else ""
     below += f"<p>{escape(table.caption)}.</p>" if table.caption else ""
+    below += "".join(f"<p>{escape(told)}</p>" for told in table.told.values())
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
@@ -187,6 +185,9 @@ def write_columns(path: Path, columns: Columns, about: Mapping[str, Any] = _NOTH
 
     JSON, Parquet and Arrow also say what `about` says about all rows.
     """
+    from untrackable.estimation.estimate import json_text, write_csv
+    from untrackable.reports.files import whole_file
+
     checks.choice("ending", path.suffix, FILES)
     try:
         with whole_file(path) as file:
@@ -231,10 +232,17 @@ def _cells(columns: Columns) -> dict[str, Any]:
 
 
 def _arrow(columns: Columns, about: Mapping[str, Any]) -> "pa.Table":
+    from untrackable.estimation.estimate import arrow_table
+
     arrays = {
         name: arrow_array(column) if isinstance(column, Column) else column for name, column in columns.items()
     }
     return arrow_table(arrays, about)
+
+
+def text_table(columns: Mapping[str, Sequence[str]], **more: Any) -> Table:
+    """A table of columns by their headings."""
+    return Table(tuple(columns), list(zip(*columns.values(), strict=True)), **more)
 
 
 def texts(values: Iterable[str | None]) -> Column:
@@ -260,7 +268,7 @@ def truths(values: Iterable[bool]) -> Column:
 def ends(name: str, rows: Sequence[T], of: Callable[[T], Bracket | None]) -> dict[str, Column]:
     """Three columns of one number: both ends, as far as they are known, and the certainty."""
     brackets = [of(row) for row in rows]
-    known = [(None, None) if each is None else known_ends(each) for each in brackets]
+    known = [(None, None) if each is None else each.known_ends for each in brackets]
     return {
         f"{name}_lower": floats(lower for lower, _ in known),
         f"{name}_upper": floats(upper for _, upper in known),

@@ -399,15 +399,12 @@ class Bit(Encoding):
     one: str = "yes"
 
     kind = "bit"
+    values = 2
 
     def __post_init__(self) -> None:
         checks.settle(self, zero=_name("zero", self.zero), one=_name("one", self.one))
         if self.zero == self.one:
             raise ValueError(f"zero and one must have different names, got {self.one!r} for both")
-
-    @property
-    def values(self) -> int:
-        return 2
 
     def encode(self, raw: Any) -> int:
         """Encode 0, 1 or a truth value as 0 or 1. Nothing else counts as true or false."""
@@ -524,10 +521,7 @@ class Presence(Encoding):
     """Encodes True or 1 as 0, the only value. A report then says nothing but that somebody sent it."""
 
     kind = "presence"
-
-    @property
-    def values(self) -> int:
-        return 1
+    values = 1
 
     def encode(self, raw: Any) -> int:
         """Encode true as 0. Somebody who is not there sends nothing, so there is no other value."""

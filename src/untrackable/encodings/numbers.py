@@ -46,9 +46,11 @@ class _Numbers(Encoding):
     _step: ClassVar[int] = 0
     """The distance of the next number from the end of the range."""
 
-    def _check_outside(self) -> None:
+    def _check(self) -> None:
         for name in ("below", "above"):
             checks.choice(name, getattr(self, name), ("error", "clamp", "separate"))
+        if self.values < 2:
+            raise ValueError("there must be at least 2 values to ask about, got 1")
 
     @property
     @abstractmethod
@@ -117,10 +119,6 @@ class _Numbers(Encoding):
             for side, end, outside in (("below", low, self.below), ("above", high, self.above))
         )
 
-    def _check_values(self) -> None:
-        if self.values < 2:
-            raise ValueError("there must be at least 2 values to ask about, got 1")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegerRange(_Numbers):
@@ -137,8 +135,7 @@ class IntegerRange(_Numbers):
     def __post_init__(self) -> None:
         low = checks.integer("low", self.low, low=-LARGEST_INTEGER, high=LARGEST_INTEGER)
         checks.settle(self, low=low, high=checks.integer("high", self.high, low=low, high=LARGEST_INTEGER))
-        self._check_outside()
-        self._check_values()
+        self._check()
 
     @property
     def _inside(self) -> int:
@@ -217,8 +214,7 @@ class Buckets(_Numbers):
         checks.settle(self, edges=edges)
         if self.unit not in UNITS:
             raise ValueError(f"unit must be one of {', '.join(UNITS[:-1])}, or empty")
-        self._check_outside()
-        self._check_values()
+        self._check()
 
     @classmethod
     def equal_width(

@@ -12,17 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from untrackable import checks
-from untrackable.encodings.encoding import (
-    LARGEST_BITS,
-    Encoding,
-    TooLong,
-    check_characters,
-    check_hash_parameters,
-    fresh_salt,
-    normalise,
-    parse_salt,
-    too_long_words,
-)
+from untrackable.encodings import encoding
 from untrackable.randomizers.randomness import STEP, WORD, mixed
 
 if TYPE_CHECKING:
@@ -39,8 +29,26 @@ LONGEST = 1 << 20
 """The largest value of `longest`, in characters."""
 
 
+class _SaltedStrings(encoding.Encoding):
+    """Strings that are hashed under a public salt, so that no encoded value is one string."""
+
+    __slots__ = ()
+
+    @classmethod
+    def fresh(cls, **parameters: Any) -> Self:
+        """Make an encoding with these parameters and a new random salt."""
+        return cls(**{**parameters, "salt": encoding.fresh_salt()})
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        return cls(**encoding.parse_salt(parameters))
+
+    def decode(self, value: int) -> str:
+        return self.label(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashedStrings(Encoding):
+class HashedStrings(_SaltedStrings):
     """Encodes a string as the first `bits` bits of SHA-256(n ‖ salt ‖ string). The byte n is the salt's length.
 
     The string is UTF-8 in Unicode's composed form (NFC) and may be empty. A string of more than `longest`
@@ -52,33 +60,24 @@ class HashedStrings(Encoding):
     bits: int = field()
     salt: bytes
     longest: int
-    too_long: TooLong = "error"
+    too_long: encoding.TooLong = "error"
 
     kind = "hashed-strings"
 
     def __post_init__(self) -> None:
-        check_hash_parameters(self.salt, self.too_long)
+        encoding.check_hash_parameters(self.salt, self.too_long)
         checks.settle(
             self,
-            bits=checks.integer("bits", self.bits, low=1, high=LARGEST_BITS),
+            bits=checks.integer("bits", self.bits, low=1, high=encoding.LARGEST_BITS),
             longest=checks.integer("longest", self.longest, low=1, high=LONGEST),
         )
-
-    @classmethod
-    def fresh(cls, *, bits: int, longest: int, too_long: TooLong = "error") -> Self:
-        """Make an encoding with these parameters and a new random salt."""
-        return cls(bits=bits, salt=fresh_salt(), longest=longest, too_long=too_long)
-
-    @classmethod
-    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        return cls(**parse_salt(parameters))
 
     @property
     def values(self) -> int:
         return 1 << self.bits
 
     def encode(self, raw: Any) -> int:
-        text = normalise("string", raw)
+        text = encoding.normalise("string", raw)
         if len(text) > self.longest:
             if self.too_long == "error":
                 raise ValueError(f"string must have at most {self.longest} characters; the given one has more")
@@ -90,15 +89,11 @@ class HashedStrings(Encoding):
         """Encode many strings, but hash each different string only once."""
         return list(_each_once(self.encode, raws))
 
-    def decode(self, value: int) -> str:
-        """The bucket's label, because many strings share a bucket."""
-        return self.label(value)
-
     def label(self, value: int) -> str:
         return f"bucket {self._value(value):0{-(-self.bits // 4)}x}"
 
     def describe(self) -> str:
-        longer = too_long_words(self.too_long)
+        longer = encoding.too_long_words(self.too_long)
         return (
             f"a string, hashed into 2^{self.bits} buckets under the public salt {self.salt.hex()}; "
             f"one of more than {self.longest} characters is {longer}"
@@ -142,7 +137,7 @@ _END = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredStrings(Encoding):
+class DiscoveredStrings(_SaltedStrings):
     """Encodes a string by hashes of a few of its prefixes, `bucket_bits` bits each, with the first hash lowest.
 
     A string is a sequence of symbols: its characters, which must be in `alphabet`, or the bytes of its UTF-8 if the
@@ -159,14 +154,14 @@ class DiscoveredStrings(Encoding):
     alphabet: str = ""
     shortest: int = 0
     bucket_bits: int = 20
-    too_long: TooLong = "error"
+    too_long: encoding.TooLong = "error"
     unknown: Literal["error", "omit"] = "error"
     keys: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     kind = "discovered-strings"
 
     def __post_init__(self) -> None:
-        check_hash_parameters(self.salt, self.too_long)
+        encoding.check_hash_parameters(self.salt, self.too_long)
         checks.choice("unknown", self.unknown, ("error", "omit"))
         longest = checks.integer("longest", self.longest, low=1, high=LONGEST_DISCOVERED)
         checks.settle(
@@ -207,15 +202,6 @@ class DiscoveredStrings(Encoding):
                     f"prefixes and only 2^({self.bucket_bits}·{level}) combinations of buckets"
                 )
         return lengths
-
-    @classmethod
-    def fresh(cls, **parameters: Any) -> Self:
-        """Make an encoding with these parameters and a new random salt."""
-        return cls(salt=fresh_salt(), **parameters)
-
-    @classmethod
-    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        return cls(**parse_salt(parameters))
 
     @property
     def levels(self) -> int:
@@ -283,10 +269,6 @@ class DiscoveredStrings(Encoding):
         shape = (len(rows),) if array is None else array.shape
         return np.array(rows, dtype=np.uint64).reshape(*shape, self.levels)
 
-    def decode(self, value: int) -> str:
-        """The label, because hashes do not determine a string. `untrackable.discover` finds frequent strings."""
-        return self.label(value)
-
     def label(self, value: int) -> str:
         value, digits = self._value(value), -(-self.bucket_bits // 4)
         mask = (1 << self.bucket_bits) - 1
@@ -297,7 +279,7 @@ class DiscoveredStrings(Encoding):
     def describe(self) -> str:
         of = f"characters of {self.alphabet!r}" if self.alphabet else "bytes of UTF-8"
         size = f"{self.longest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
-        longer = too_long_words(self.too_long)
+        longer = encoding.too_long_words(self.too_long)
         dropped = "left out" if self.unknown == "omit" else "refused"
         others = f", other characters {dropped}" if self.alphabet else ""
         lengths = ", ".join(map(str, self.prefixes))
@@ -308,7 +290,7 @@ class DiscoveredStrings(Encoding):
 
     def _symbols(self, raw: Any) -> list[int]:
         """The string's symbols, numbered from 1."""
-        text = normalise("string", raw)
+        text = encoding.normalise("string", raw)
         if self.alphabet:
             places = {character: i + 1 for i, character in enumerate(self.alphabet)}
             if self.unknown == "omit":
@@ -357,7 +339,7 @@ def _each_once(encode: Callable[[Any], Encoded], raws: Iterable[Any]) -> Iterato
 
 def _alphabet(given: object) -> str:
     # Each character stands alone here, so that there is no word around a joiner.
-    alphabet = check_characters("alphabet", normalise("alphabet", given), joiners=True)
+    alphabet = encoding.check_characters("alphabet", encoding.normalise("alphabet", given), joiners=True)
     if alphabet != given:
         raise ValueError("alphabet must be in Unicode's composed form (NFC)")
     if len(set(alphabet)) < len(alphabet):

@@ -29,7 +29,7 @@ from untrackable.encodings.encoding import Encoding
 from untrackable.errors import AuditError, ReportFileError, UntrackableError
 from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.arrow import StreamTable
 from untrackable.reports.files import (
     FOOTER_KEY,
@@ -90,7 +90,7 @@ class SparkEngine:
         rounds: Sequence[int] | None = None,
         ask: Ask | None = None,
         together: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = no_progress,
     ) -> FileSums:
         """The sums of all reports, as `sum_files` gives them."""
         given = _Reports(self._session, paths, self._nonce)
@@ -293,9 +293,9 @@ def _arrow_batches(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def _shown_progress(session: SparkSession, progress: Progress | None) -> Iterator[None]:
+def _shown_progress(session: SparkSession, progress: Progress) -> Iterator[None]:
     """Show every second which share of the known tasks is done."""
-    if progress is None:
+    if progress is no_progress:
         yield
         return
     ended, tracker = threading.Event(), session.sparkContext.statusTracker()

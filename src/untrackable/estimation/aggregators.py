@@ -63,7 +63,9 @@ class Aggregator(ABC):
     takes_candidates: ClassVar[bool] = False
     """Whether `estimate` may be given a list of candidates."""
     _limits: tuple[int, int] = (0, 0)
-    """The smallest and the largest report, for the checks below."""
+    """The smallest and the largest report."""
+    _bytes: int = 0
+    """The number of bytes of a report, where arrays have a last axis for them; 0 if reports are integers."""
     parts: "Sequence[Aggregator]" = ()
     """The sums of each level, where each report is about one of several parts of a value."""
     part_bits: int = 0
@@ -127,20 +129,17 @@ class Aggregator(ABC):
                 raise TypeError("reports must be integers, or an array of them") from None
         if reports.dtype.kind not in "iu":
             raise TypeError(f"reports must be integers, not {reports.dtype}")
-        if not self.scope.pools and reports.ndim > self._axes and reports.shape[1] > 1:
+        if not self.scope.pools and reports.ndim > 1 + self.in_bytes and reports.shape[1] > 1:
             raise ValueError(
                 f"these reports are of {reports.shape[1]} rounds, which do not pool for this mechanism: "
                 "add one round at a time, reports[:, i]"
             )
         return reports
 
-    _axes = 1
-    """The number of axes of an array of reports of one round."""
-
     @property
     def in_bytes(self) -> bool:
         """Whether arrays of reports have a last axis for the bytes of a report, least significant first."""
-        return self._axes == 2
+        return self._bytes > 0
 
     def merge(self, other: "Aggregator") -> Self:
         """Add the sums of another aggregate to this one."""
@@ -215,11 +214,16 @@ class Aggregator(ABC):
         low, high = self._limits
         if any(not low <= report <= high for report in reports):
             raise self._outside()
-        return np.array(reports, dtype=np.uint64)
+        return wide_reports(reports, self._bytes) if self._bytes else np.array(reports, dtype=np.uint64)
 
     def _checked(self, reports: Reports) -> Reports:
         """Reports in the shape that `_add` takes. Those that no client can have sent are refused here or there."""
         low, high = self._limits
+        if self._bytes:
+            rows, unused = wide_rows(reports, self._bytes), 8 * self._bytes - high.bit_length()
+            if unused and np.any(rows[:, -1] >> (8 - unused)):
+                raise self._outside()
+            return rows
         if reports.size and (int(reports.min()) < low or int(reports.max()) > high):
             raise self._outside()
         return reports
@@ -379,7 +383,7 @@ def wide_rows(reports: NDArray[Any], size: int) -> NDArray[np.uint8]:
     return reports.reshape(-1, size)
 
 
-def row_words(rows: NDArray[np.uint8]) -> Words:
+def row_words(rows: NDArray[Any]) -> Words:
     """Bytes along the last axis as words, the lowest first, filled up with 0."""
     filled = np.zeros((*rows.shape[:-1], -(-rows.shape[-1] // 8) * 8), dtype=np.uint8)
     filled[..., : rows.shape[-1]] = rows
@@ -412,8 +416,6 @@ class CandidateAggregator(Aggregator):
         super().__init__(scope)
         self._bits, self._flip, self._limits = bits, flip, (2, (2 << bits) - 1)
         self._bytes = (bits + 8) // 8 if bits >= _WORD else 0
-        """The bytes of a report that does not fit into a word; else 0."""
-        self._axes = 2 if self._bytes else 1
         self._kept: tuple[Columns, ...] = (Columns(limbs_of(bits)), Columns(limbs_of(bits)))
 
     @property
@@ -437,35 +439,18 @@ class CandidateAggregator(Aggregator):
         """Reports do not add up; counts for candidates do."""
         raise ValueError(f"candidates must be given, as {self.why_candidates}")
 
-    def _empty_copy(self) -> Self:
-        """Empty sums of this kind."""
-        made = copy.copy(self)
-        made.n, made._kept = 0, tuple(Columns(columns.filled.shape[0]) for columns in self._kept)
-        return made
-
     def _agreeing(self, columns: tuple[Words, ...], words: Words) -> NDArray[np.int64]:
         """The number of reports in these columns that agree with each candidate."""
         plain, flipped = columns
         total = plain.shape[1] + flipped.shape[1]
-        agreeing: NDArray[np.int64] = (parity_sums(plain, words) - parity_sums(flipped, words) + total) >> 1
-        return agreeing
-
-    def _array(self, reports: list[int]) -> Reports:
-        if not self._bytes:
-            return super()._array(reports)
-        if any(not 2 <= report < 2 << self._bits for report in reports):
-            raise self._outside()
-        return wide_reports(reports, self._bytes)
+        return np.asarray((parity_sums(plain, words) - parity_sums(flipped, words) + total) >> 1)
 
     def _checked(self, reports: Reports) -> Reports:
+        checked = super()._checked(reports)
         if not self._bytes:
-            return super()._checked(reports).reshape(-1, 1).astype(np.uint64)
-        rows = wide_rows(reports, self._bytes)
-        words = row_words(rows)
-        surplus = 8 * self._bytes - self._bits - 1
-        if (surplus and np.any(rows[:, -1] >> (8 - surplus))) or np.any(
-            (words[:, 0] < 2) & ~words[:, 1:].any(axis=1)
-        ):
+            return checked.reshape(-1, 1).astype(np.uint64)
+        words = row_words(checked)
+        if np.any((words[:, 0] < 2) & ~words[:, 1:].any(axis=1)):
             raise self._outside()
         return words
 
@@ -524,7 +509,7 @@ class CandidateCounts(Aggregator):
     def __init__(self, kept: CandidateAggregator, candidates: Sequence[int]) -> None:
         super().__init__(kept.scope)
         _check_candidates(candidates)
-        self._axes = kept._axes
+        self._bytes = kept._bytes
         self._bits, self._flip, self._width = kept._bits, kept._flip, kept._width
         self.candidates = tuple(
             checks.integer("candidate", u, low=0, high=(1 << self._bits) - 1) for u in candidates
@@ -535,7 +520,8 @@ class CandidateCounts(Aggregator):
         )
         self.counts = kept._agreeing(tuple(columns.filled for columns in kept._kept), self._words)
         self.n = kept.n
-        self._kept_form = kept._empty_copy()
+        self._kept_form = copy.copy(kept)
+        self._kept_form.n, self._kept_form._kept = 0, tuple(Columns(each.filled.shape[0]) for each in kept._kept)
 
     def _estimate_all(self, n: int, beta: float) -> Estimate:
         """The estimate of all candidates in their order, as `CandidateAggregator` gives it."""

@@ -4,7 +4,6 @@ Means, quantiles and distributions need values that stand for numbers in order.
 """
 
 import csv
-import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,17 +28,8 @@ from untrackable.estimation.intervals import (
     shown_shares,
 )
 from untrackable.extras import extra
-from untrackable.notebook_view import NotebookTable, NotebookView
-from untrackable.theory.accuracy import (
-    Dependence,
-    binomial_tail,
-    count_interval,
-    discovery_level,
-    mean_radius,
-    mean_tail,
-    nearest_frequencies,
-    radius_tail,
-)
+from untrackable.notebook_view import NotebookTable
+from untrackable.theory import accuracy
 from untrackable.theory.turns import Turns
 
 if TYPE_CHECKING:
@@ -150,7 +140,7 @@ class Distribution(NotebookTable):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Estimate(NotebookView):
+class Estimate(NotebookTable):
     """Estimated frequencies from n reports. They are unbiased, and each says how far it may be from the truth.
 
     `interval()` is where one value that was chosen beforehand lies. `interval(simultaneous=True)` is where all
@@ -260,14 +250,16 @@ class Estimate(NotebookView):
             counts, elsewhere = self._counts(some)
             span = self.span[some] if isinstance(elsewhere, np.ndarray) else self.span[0]
             sampled = self.mixed or self.sampled
-            return Interval(*count_interval(counts, self.n, beta, elsewhere=elsewhere, span=span, sampled=sampled))
+            return Interval(
+                *accuracy.count_interval(counts, self.n, beta, elsewhere=elsewhere, span=span, sampled=sampled)
+            )
         radius: FloatArray | float
         if self.radii is not None:
             radius = self.radii(self.beta, statistics)[some]
         elif self.reach is not None:
             radius = self.reach(beta)
         else:
-            radius = self._deviation(some) * mean_radius(1, beta)
+            radius = self._deviation(some) * accuracy.mean_radius(1, beta)
         ends = Interval(frequencies - radius, frequencies + radius)
         if self.radii is None and self.reach is None and (each := self.spread.of_each()) is not None:
             lower, upper = each.at(np.arange(self.frequencies.size)[some]).ends(frequencies, self.n, beta)
@@ -420,7 +412,7 @@ class Estimate(NotebookView):
 
         They are nearer to the truth on the whole, but biased: small frequencies come out too large on average.
         """
-        return nearest_frequencies(self.frequencies, complete=self.complete)
+        return accuracy.nearest_frequencies(self.frequencies, complete=self.complete)
 
     @property
     def tail(self) -> str:
@@ -444,12 +436,12 @@ class Estimate(NotebookView):
     def _p_values(self, some: Some) -> FloatArray:
         if self.chance is not None:
             counts, chance = self._counts(some)
-            return binomial_tail(counts.astype(np.int64), self.n, chance)
+            return accuracy.binomial_tail(counts.astype(np.int64), self.n, chance)
         if self.reach is not None:
-            return radius_tail(self.frequencies[some], self.reach)
-        return mean_tail(self.frequencies[some], 1, self._deviation(some))
+            return accuracy.radius_tail(self.frequencies[some], self.reach)
+        return accuracy.mean_tail(self.frequencies[some], 1, self._deviation(some))
 
-    def top(self, k: int, *, fdr: float = 0.05, dependence: Dependence = "positive") -> list[Ranked]:
+    def top(self, k: int, *, fdr: float = 0.05, dependence: accuracy.Dependence = "positive") -> list[Ranked]:
         """The k largest estimates, which of them stand out, and which pass a false discovery rate of `fdr`.
 
         A value comes before all that are certainly less frequent: their intervals lie below its own. As far as that
@@ -462,7 +454,7 @@ class Estimate(NotebookView):
         """
         k = checks.integer("k", k, low=1)
         largest = self._largest(min(k, self.frequencies.size))
-        level = discovery_level(
+        level = accuracy.discovery_level(
             (self._p_values(some) for some in self._parts()),
             checks.open_probability("fdr", fdr),
             dependence=dependence,
@@ -510,20 +502,6 @@ class Estimate(NotebookView):
         `consistent` adds a column with the nearest frequencies that are possible.
         """
         return arrow_table(columns(self, consistent=consistent), about(self))
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table of `to_arrow` for any library that takes Arrow data: DuckDB, Polars, pandas and others."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self, *, consistent: bool = False) -> Any:
-        """The table of `to_arrow` as a pandas data frame, if pandas is installed."""
-        try:
-            importlib.import_module("pandas")
-        except ImportError:
-            raise ImportError(
-                "pandas is not installed: `pip install pandas`, or use to_arrow() or to_csv()"
-            ) from None
-        return self.to_arrow(consistent=consistent).to_pandas()
 
     def to_csv(self, path: str | Path, *, consistent: bool = False) -> None:
         """Write the table of `to_arrow` as a CSV file with a header."""
@@ -606,8 +584,7 @@ def cumulative_shares(estimate: "Estimate") -> FloatArray:
     """The shares of the first 1, 2, … values. What the frequencies lack to sum to one is spread over all values."""
     total = np.cumsum(estimate.frequencies)
     size = np.arange(1, total.size)
-    shares: FloatArray = total[:-1] + size / total.size * (1 - total[-1])
-    return shares
+    return np.asarray(total[:-1] + size / total.size * (1 - total[-1]))
 
 
 def _curve(shares: FloatArray) -> FloatArray:

@@ -326,13 +326,22 @@ class UnknownSpread(Spreads):
 
 
 class LinearSpreads(Spreads):
-    """Spreads by a function of the weights."""
+    """Spreads by a function of the weights, and by one for single values, if theirs are known."""
 
-    def __init__(self, rule: Callable[[FloatArray], Spread], *, only_if_complete: str = "") -> None:
-        self._rule, self.only_if_complete = rule, only_if_complete
+    def __init__(
+        self,
+        rule: Callable[[FloatArray], Spread],
+        each: Callable[[], Spread | None] = lambda: None,
+        *,
+        only_if_complete: str = "",
+    ) -> None:
+        self._rule, self._each, self.only_if_complete = rule, each, only_if_complete
 
     def of(self, weights: FloatArray) -> Spread:
         return self._rule(weights)
+
+    def of_each(self) -> Spread | None:
+        return self._each()
 
 
 class SampledSpreads(Spreads):

@@ -24,7 +24,6 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from untrackable import checks
@@ -156,10 +155,9 @@ def _added_radii(estimates: list[Estimate], weights: FloatArray, beta: float, st
     share = beta / len(estimates)
     held = [replace(e, beta=share, statistics=statistics).radius_of(simultaneous=True) for e in estimates]
     deviation = _added(weights * np.stack([deviation_of(e) for e in estimates]), independent=False)
-    radii: FloatArray = np.minimum(
-        (weights * np.stack(held)).sum(axis=0), deviation * mean_radius(1, beta, statistics=statistics)
+    return np.asarray(
+        np.minimum((weights * np.stack(held)).sum(axis=0), deviation * mean_radius(1, beta, statistics=statistics))
     )
-    return radii
 
 
 def _common_chance(estimates: list[Estimate]) -> FloatArray | float | None:
@@ -334,11 +332,9 @@ class Errors:
         """By how much the numbers can be off, `together` of them at once."""
         if beta <= self.failure:
             raise ValueError(f"beta must be above {self.failure:.3g}, as hashing may fail so often, got {beta}")
-        level = math.log(2 * together / (beta - self.failure))
-        hoeffding = np.sqrt(self.squares * level / 2)
-        bernstein = np.sqrt(2 * level * self.variances) + level * self.pulls / 3
-        noise = np.minimum(hoeffding, bernstein)
-        return noise if self.bias is None else noise + self.bias
+        bias = 0.0 if self.bias is None else self.bias
+        bounds = Spread(self.variances, np.sqrt(self.squares), self.pulls, bias, self.failure)
+        return bounds.radius(1, beta, statistics=together)
 
 
 class _Comparisons(NamedTuple):
@@ -395,15 +391,8 @@ class RoundNumbers:
 
         A round weighs one over its squared deviation, which does not depend on the answers.
         """
-        precision = 1 / self.errors.squares
-        given = (self.estimates, self.errors.squares, self.errors.variances, self.errors.pulls)
-        parts = []
-        for length in _window_lengths(len(self.rounds)):
-            weights = sliding_window_view(precision, length)
-            weights = weights / weights.sum(axis=1, keepdims=True)
-            mean, square, variance, pull = (sliding_window_view(each, length) for each in given)
-            sums = ((weights * mean).sum(axis=1), *((weights**2 * each).sum(axis=1) for each in (square, variance)))
-            parts.append((*sums, (weights * pull).max(axis=1)))
+        windows = means_of_windows(self.estimates, self.errors, 1 / self.errors.squares)
+        parts = ((means, errors.squares, errors.variances, errors.pulls) for means, errors in windows)
         means, squares, variances, pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
         return means, Errors(squares, variances, pulls)
 
@@ -464,8 +453,9 @@ class RoundQuantiles:
             earlier, later = compared.start, compared.resume
             return located_changes(self.rounds, _certain(compared, first, last, earlier, later))
         before, after = adjacent_windows(count)
-        windows = all_windows(count)
-        parts = [self._quantiles(*window, beta, together * windows.start.size) for window in self._windows()]
+        windows, weight = all_windows(count), 1 / self.errors.squares.mean(axis=1, keepdims=True)
+        means = means_of_windows(self.shares, self.errors, weight)
+        parts = [self._quantiles(*window, beta, together * windows.start.size) for window in means]
         places, first, last = (np.concatenate(part) for part in zip(*parts, strict=True))
         middle = self._middle(places)
         compared = _Comparisons(
@@ -495,18 +485,18 @@ class RoundQuantiles:
         finite = np.isfinite(low) & np.isfinite(high)
         return np.where(finite, (low + high) / 2, np.where(np.isfinite(low), low, high))
 
-    def _windows(self) -> Iterator[tuple[FloatArray, Errors]]:
-        """The shares of all windows, those of each length at once; each length is put together from its half."""
-        weight = 1 / self.errors.squares.mean(axis=1, keepdims=True)
-        sums = [weight, weight * self.shares, weight**2 * self.errors.squares, weight**2 * self.errors.variances]
-        pull = weight * self.errors.pulls
-        for length in _window_lengths(len(self.rounds)):
-            if length > 1:
-                half = length // 2
-                sums = [part[:-half] + part[half:] for part in sums]
-                pull = np.maximum(pull[:-half], pull[half:])
-            total, shares, squares, variances = sums
-            yield shares / total, Errors(squares / total**2, variances / total**2, pull / total)
+
+def means_of_windows(values: FloatArray, errors: Errors, weight: FloatArray) -> Iterator[tuple[FloatArray, Errors]]:
+    """Weighted means over all windows of rounds, those of each length at once, each put together from its half."""
+    sums = [weight, weight * values, weight**2 * errors.squares, weight**2 * errors.variances]
+    pull = weight * errors.pulls
+    for length in _window_lengths(len(values)):
+        if length > 1:
+            half = length // 2
+            sums = [part[:-half] + part[half:] for part in sums]
+            pull = np.maximum(pull[:-half], pull[half:])
+        total, means, squares, variances = sums
+        yield means / total, Errors(squares / total**2, variances / total**2, pull / total)
 
 
 def _certain(

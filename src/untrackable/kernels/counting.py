@@ -362,19 +362,14 @@ def _transform(kernels: ModuleType, row: Integers) -> None:
     )
     stride = kernels.TILE
     while stride < row.size:
-        levels = _next_levels((row.size // stride).bit_length() - 1)
+        left = (row.size // stride).bit_length() - 1
+        levels = -(-left // -(-left // _LEVELS))  # So that the remaining passes are few and even.
 
         def columns(start: int, stop: int, stride: int = stride, levels: int = levels) -> None:
             kernels.transform_columns(row, stride, levels, start, stop)
 
         engine.split_work(columns, row.size // (kernels.WIDTH << levels), threads=workers)
         stride <<= levels
-
-
-def _next_levels(left: int) -> int:
-    """The number of levels of the next pass, so that the remaining passes are few and even."""
-    passes = -(-left // _LEVELS)
-    return -(-left // passes)
 
 
 def _butterflies(table: NDArray[_Number]) -> NDArray[_Number]:

@@ -6,7 +6,7 @@ They do the work of `counting` and of the search among hashed prefixes, with the
 import functools
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,25 +174,20 @@ _HELD_BITS = 4
 """Each thread holds 2^4 entries."""
 
 
-class Pass(NamedTuple):
-    """One pass over memory: it does the levels from 2^stride_bits up, in tiles of rows of 2^column_bits entries."""
+def passes(bits: int, entry_bytes: int) -> Iterator[tuple[int, int, int]]:
+    """The passes of a transform of 2^bits entries: as few as possible, and each with about as many levels.
 
-    tile_bits: int
-    column_bits: int
-    stride_bits: int
-
-
-def passes(bits: int, entry_bytes: int) -> Iterator[Pass]:
-    """The passes of a transform of 2^bits entries: as few as possible, and each with about as many levels."""
+    Each does the levels from 2^stride bits up, in tiles of 2^tile entries, as rows of 2^column entries.
+    """
     widest = (_TILE_BYTES // entry_bytes).bit_length() - 1
     tile = min(bits, widest)
-    yield Pass(tile, 0, 0)
+    yield tile, 0, 0
     most = tile - (_ROW_BYTES // entry_bytes).bit_length() + 1
     stride = tile
     while stride < bits:
         left = bits - stride
         levels = -(-left // -(-left // most))
-        yield Pass(tile, tile - levels, stride)
+        yield tile, tile - levels, stride
         stride += levels
 
 

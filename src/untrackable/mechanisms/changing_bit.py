@@ -29,6 +29,7 @@ from untrackable.mechanisms.interface import (
     Mechanism,
     ObservedRounds,
     Pair,
+    Unlinked,
     Values,
     distinct_rounds,
     round_number,
@@ -326,8 +327,7 @@ class OneChange(Mechanism):
         is_due = (at > ends - length) & (at <= ends)
         lie, fair = words < np.uint64(self.flip.threshold), words < np.uint64(_FAIR.threshold)
         codes = np.where(ends % length == 0, np.where(is_due, (1 - chosen % 2) ^ lie, fair), SILENT)
-        reports: NDArray[np.uint64] = (4 * ((ends - 1) * self.levels + level) + codes).astype(np.uint64)
-        return reports
+        return np.asarray((4 * ((ends - 1) * self.levels + level) + codes).astype(np.uint64))
 
 
 def _lengths(levels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -450,7 +450,7 @@ class Voter(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Votes(Mechanism):
+class Votes(Unlinked):
     """Each round every client votes on whether to ask again. At the rounds of `updates`, everyone reports a bit.
 
     A client's true vote is yes if its bit differs from that at the last update, or if there was none yet. After
@@ -532,10 +532,6 @@ class Votes(Mechanism):
         factors = [(vote.privacy_factor(), votes), (estimate.privacy_factor(), estimates)]
         return Experiment(factors, certainty="upper" if votes else "exact")
 
-    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
-        """Nobody can tell one person from two: true votes follow from values and updates, and noise is fresh."""
-        return [Experiment()]
-
     def _detections(self, observed: ObservedRounds, after: After) -> Sequence[Experiment | Mixture]:
         """The estimates after the change reveal it, if values change at no other time. By default all count.
 
@@ -570,10 +566,6 @@ class Votes(Mechanism):
             else:
                 total += np.where(estimate == 0, 0.0, -np.inf)
         return total
-
-    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
-        """All scores are 0, because reports are independent given the values and the updates."""
-        return np.zeros((first.shape[0], second.shape[0]))
 
     def _last(self, rounds: Sequence[int]) -> int:
         return checks.integer("round", max(rounds), low=1, high=_LARGEST_SIMULATED)
@@ -643,8 +635,7 @@ class Votes(Mechanism):
         votes = self._means(held)[:, positions] ^ self.vote_flip.simulate(rng, (held.shape[0], numbers.size))
         bits = held[:, positions].astype(np.bool_) & np.isin(numbers, self._estimated)
         estimates = (bits ^ self.estimate_flip.simulate(rng, bits.shape)) & np.isin(numbers, self.updates)
-        reports: NDArray[np.uint64] = votes.astype(np.uint64) | (estimates.astype(np.uint64) << np.uint64(1))
-        return reports
+        return np.asarray(votes.astype(np.uint64) | (estimates.astype(np.uint64) << np.uint64(1)))
 
 
 class UpdateAggregator(BitAggregator):

@@ -27,7 +27,7 @@ from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, d
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
-from untrackable.theory.kept_bit import detection_factor, privacy_factor, tracking_factor
+from untrackable.theory.kept_bit import privacy_factor
 
 LARGEST = 4096
 _FAIR = 1 << 63
@@ -136,14 +136,11 @@ class DBitFlip(Permanent):
         The observer sees whether the set contains the value's bucket. Both worlds weigh the two cases alike,
         because two people with the same set have the first person's.
         """
-        return [self._tracked(observed.reports, j) for j in observed.tracking_splits(3)]
-
-    def _tracked(self, reports: int, split: int) -> Experiment | Mixture:
-        set_position, clear_position = (tracking_factor(kept, self._noise, reports, split) for kept in self._kept)
-        clear_part = self._persistent() if 0 < split < reports else []
-        share = self.sampled / self.buckets
-        inside = Experiment([*clear_part, set_position, (clear_position, self.positions - 1)])
-        return _mixed([(share, inside), (1 - share, Experiment([*clear_part, (clear_position, self.positions)]))])
+        share, k = self.sampled / self.buckets, observed.reports
+        return [
+            _mixed([(share, self._tracking(k, j, 1)), (1 - share, self._tracking(k, j, 0))])
+            for j in observed.tracking_splits(3)
+        ]
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The observer sees which of the two values the set contains (exact).
@@ -151,20 +148,11 @@ class DBitFlip(Permanent):
         A fresh client draws another set. The same client keeps its set, and other bits for each value. So even a
         change between two values that are not sampled is visible.
         """
-        return [self._detected(observed.reports, j, after) for j in observed.detection_splits(6)]
-
-    def _detected(self, reports: int, split: int, after: After) -> Experiment | Mixture:
-        one, zero = self._kept
-        goes = detection_factor(one, zero, self._noise, reports, split)
-        comes = detection_factor(zero, one, self._noise, reports, split)
-        never = tracking_factor(zero, self._noise, reports, split)
-        clear_part = self._persistent() if 0 < split < reports and after == "fresh" else []
         both, either, neither = self._contained()
-
-        def case(*moved: Factor) -> Experiment:
-            return Experiment([*clear_part, *moved, (never, max(0, self.positions - len(moved)))])
-
-        return _mixed([(both, case(goes, comes)), (either, case(goes)), (either, case(comes)), (neither, case())])
+        weights = {(0, 1, 1): both, (0, 1, 0): either, (0, 0, 1): either, (0, 0, 0): neither}
+        moved = {way: weight for way, weight in weights.items() if weight > 0}
+        cases = (self._detection(observed.reports, j, after, moved) for j in observed.detection_splits(6))
+        return [_mixed(list(zip(moved.values(), experiments, strict=True))) for experiments in cases]
 
     def _contained(self) -> tuple[float, float, float]:
         """The probabilities that the set contains both of two given buckets, only the first, and neither."""
@@ -212,8 +200,7 @@ class DBitFlip(Permanent):
         people = np.arange(bucket.size)
         position = clear.cumsum(axis=1, dtype=np.int16)[people, bucket] - 1
         sampled = clear[people, bucket] == 1
-        is_set: NDArray[np.bool_] = sampled[:, None] & (position[:, None] == np.arange(self.positions))
-        return is_set
+        return np.asarray(sampled[:, None] & (position[:, None] == np.arange(self.positions)))
 
     def _words(self) -> int:
         return self.sampled + self.buckets

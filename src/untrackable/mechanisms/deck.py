@@ -16,15 +16,7 @@ from untrackable import checks
 from untrackable.arrays import FloatArray
 from untrackable.errors import DeckEmpty, StateError
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
-from untrackable.mechanisms.budget import (
-    Accounting,
-    best_base,
-    best_crowd_base,
-    checked_base,
-    largest_crowd_eps,
-    largest_eps,
-    with_eps,
-)
+from untrackable.mechanisms import budget
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import After, ObservedRounds, Values, round_number
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
@@ -240,26 +232,7 @@ class Deck(ReportSettings, Dealt):
         when_empty: Literal["stop", "replay"] = "stop",
         width: int | None = None,
     ) -> None:
-        Dealt.__init__(self, checked_base(bits, eps_report, width), slots, when_empty)
-
-    @classmethod
-    def for_budget(
-        cls,
-        *,
-        bits: int,
-        slots: int,
-        eps: float,
-        delta: float,
-        accounting: Accounting = "exact",
-        when_empty: Literal["stop", "replay"] = "stop",
-        width: int | None = None,
-    ) -> Self:
-        """The deck with the largest eps_report that keeps all cards together (eps, delta)-private.
-
-        Without a `width`, it is the one with the smallest error.
-        """
-        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
-        return cls(bits=bits, slots=slots, eps_report=base.eps, when_empty=when_empty, width=base.width)
+        Dealt.__init__(self, budget.checked_base(bits, eps_report, width), slots, when_empty)
 
     @classmethod
     def for_crowd(
@@ -278,7 +251,7 @@ class Deck(ReportSettings, Dealt):
         who knows which reports are a person's learns far more. The error is that of a value that this `share` of
         people holds.
         """
-        base = best_crowd_base(
+        base = budget.best_crowd_base(
             bits=bits,
             slots=checks.integer("slots", slots, low=1),
             people=crowd_size(people),
@@ -296,20 +269,6 @@ def dealt_for_budget(base: Any, *, slots: int, eps: float, delta: float) -> Deal
     """
     slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
     delta = checks.open_probability("delta", delta)
-    return Dealt(with_eps(base, largest_eps(_plain(base), slots, eps, delta)), slots)
-
-
-def dealt_for_crowd(base: Any, *, slots: int, people: int, eps: float, delta: float) -> Dealt:
-    """The deck of this base with the largest eps of a card that a crowd keeps (eps, delta)-private.
-
-    The observer sees all reports of `people` people in every round, but not who sent which. Somebody who
-    knows which reports are a person's learns far more.
-    """
-    slots, eps = checks.integer("slots", slots, low=1), checks.positive("eps", eps)
-    delta = checks.open_probability("delta", delta)
-    return Dealt(with_eps(base, largest_crowd_eps(_plain(base), slots, crowd_size(people), eps, delta)), slots)
-
-
-def _plain(base: Any) -> Any:
-    """The base with an eps of 1, after checks: a solved eps is kept for all bases that differ in eps alone."""
-    return with_eps(local_base(base), 1.0)
+    # A solved eps is kept for all bases that differ in eps alone.
+    plain: Any = budget.with_eps(local_base(base), 1.0)
+    return Dealt(budget.with_eps(base, budget.largest_eps(plain, slots, eps, delta)), slots)

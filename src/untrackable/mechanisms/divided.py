@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks, randomizers
-from untrackable.arrays import FloatArray
+from untrackable.arrays import FloatArray, Words
 from untrackable.estimation.aggregators import Reports, Scope, row_words
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local_interface import Truthfulness
 from untrackable.mechanisms.view_tables import EntryLaw, TableLaw, View, table_law, worst_accuracy
-from untrackable.mechanisms.views import LevelLayout, ViewAggregator, ViewRows
+from untrackable.mechanisms.views import LevelLayout, ViewAggregator
 from untrackable.randomizers.divided import checked_sizes, checked_weights, shares, starts
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.crowd import CrowdClasses
@@ -153,7 +153,7 @@ class DividedAggregator(ViewAggregator):
         self._add_rows(self._by_view(reports))
         self.n += reports.shape[0]
 
-    def _by_view(self, reports: Reports) -> list[ViewRows]:
+    def _by_view(self, reports: Reports) -> list[tuple[int, Words]]:
         if self._mechanism.layout.split(reports)[0].any():
             raise self._outside()
         return [self._rows_of(view, own) for view, own in enumerate(self._mechanism.split(reports))]

@@ -26,8 +26,8 @@ from untrackable.mechanisms.budget import LARGEST_CROWD_EPS, loudest_in_crowd, w
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import (
     After,
-    Mechanism,
     ObservedRounds,
+    Unlinked,
     Values,
     repr_by_parameters,
     round_number,
@@ -90,7 +90,7 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Faded(Mechanism):
+class Faded(Unlinked):
     """In round t a client sends a new report of `local`, `Views` or `OneBitMean`, with eps_t = scale·t^(-power).
 
     Rounds are independent given the value, so the reports of one person and of two people look exactly alike.
@@ -164,21 +164,15 @@ class Faded(Mechanism):
 
     @classmethod
     def for_budget(
-        cls,
-        *,
-        local: Views | OneBitMean,
-        eps: float,
-        delta: float,
-        power: float = 0.75,
-        rounds: int | None = None,
+        cls, *, eps: float, delta: float, power: float = 0.75, rounds: int | None = None, **reports: Any
     ) -> Self:
         """The loudest mechanism whose first `rounds` rounds, or all for ever, are (eps, delta)-private.
 
-        With `rounds`, reports may be louder. The mechanism's own `eps` is then larger: that of all rounds for ever.
+        `reports` are the parameters of its reports: `local`, or `bits` and `width`. With `rounds`, reports may be
+        louder. The mechanism's own `eps` is then larger: that of all rounds for ever.
         """
-        if rounds is None:
-            return cls(local=local, eps=eps, delta=delta, power=power)
-        return cls(local=local, eps=eps, delta=delta, power=power, scale=_FAINT)._spent_on_first(rounds)
+        made = cls(eps=eps, delta=delta, power=power, scale=0.0 if rounds is None else _FAINT, **reports)
+        return made if rounds is None else made._spent_on_first(rounds)
 
     def _spent_on_first(self, rounds: int) -> Self:
         """The loudest mechanism with this one's budget for its first rounds."""
@@ -228,8 +222,7 @@ class Faded(Mechanism):
     def _times(self, rounds: int) -> FloatArray:
         """The eps of the first rounds as shares of the scale."""
         last = checks.integer("rounds", rounds, low=1, high=LARGEST_CROWD_ROUNDS)
-        times: FloatArray = np.power(np.arange(1.0, last + 1), -self.power)
-        return times
+        return np.asarray(np.power(np.arange(1.0, last + 1), -self.power))
 
     def _guessed_in_crowd(self, times: FloatArray, people: int) -> float:
         """The scale at which all rounds look like a Gaussian that spends the budget, to first order in 1/people.
@@ -298,10 +291,6 @@ class Faded(Mechanism):
             total += self.base(r).log_likelihood(reports[:, i], value)
         return total
 
-    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All scores are 0, because rounds are independent given the value."""
-        return np.zeros((first.shape[0], second.shape[0]))
-
     def aggregator(self, round: int = 1) -> Aggregator:
         return with_eps(self.local, self.eps_report(round)).aggregator(Scope(self, round, pools=False))
 
@@ -319,10 +308,9 @@ class Faded(Mechanism):
         reports = checks.integer("reports", reports, low=1, high=LARGEST_CROWD_ROUNDS)
         return [(self.base(round), 1) for round in range(1, reports + 1)]
 
-    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nobody can tell one person from two, because rounds are independent given the value."""
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
         self._unlike(observed)
-        return [Experiment()]
+        return Unlinked._trackings(self, observed)
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """The rounds after the change reveal it, each with its own eps_t. By default all rounds do."""
@@ -383,10 +371,9 @@ class Faded(Mechanism):
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
         columns = per_round(values, len(rounds))
-        reports: NDArray[Any] = np.stack(
-            [self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1
+        return np.asarray(
+            np.stack([self.base(r).simulate(columns[:, i], rng) for i, r in enumerate(rounds)], axis=1)
         )
-        return reports
 
 
 class Fading(Faded):
@@ -415,22 +402,6 @@ class Fading(Faded):
     def width(self) -> int:
         """Width of an answer in bits, w."""
         return self.local.width
-
-    @classmethod
-    def for_budget(  # type: ignore[override]
-        cls,
-        *,
-        bits: int,
-        eps: float,
-        delta: float,
-        power: float = 0.75,
-        width: int = 1,
-        rounds: int | None = None,
-    ) -> Self:
-        if rounds is None:
-            return cls(bits=bits, eps=eps, delta=delta, power=power, width=width)
-        plain = cls(bits=bits, eps=eps, delta=delta, power=power, width=width, scale=_FAINT)
-        return plain._spent_on_first(rounds)
 
     @classmethod
     def for_crowd(  # type: ignore[override]

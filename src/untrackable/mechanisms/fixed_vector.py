@@ -31,7 +31,7 @@ from untrackable.mechanisms.local import LocalWrapper
 from untrackable.mechanisms.local_interface import per_round
 from untrackable.mechanisms.stored import Memoized
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import Entropy, below, flip_eps, nonzero_vector
+from untrackable.randomizers.randomness import FIRST, SECOND, Entropy, below, flip_eps, nonzero_vector
 from untrackable.theory.accuracy import Accuracy, inner_product_scale
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
@@ -70,14 +70,12 @@ class VectorQuestion(NoisyInnerProduct):
 
     def parities(self, questions: Words, values: Words | np.uint64) -> NDArray[np.uint8]:
         """The true answers."""
-        parities: NDArray[np.uint8] = np.bitwise_count(self.vectors(questions) & values) & np.uint8(1)
-        return parities
+        return np.asarray(np.bitwise_count(self.vectors(questions) & values) & np.uint8(1))
 
     def simulated_answers(self, questions: Words, values: Words, rng: np.random.Generator) -> Words:
         """Reports with these questions, and noisy answers."""
         noise = self.flip.simulate(rng, values.shape)
-        reports: Words = (questions << np.uint64(1)) | (self.parities(questions, values) ^ noise)
-        return reports
+        return np.asarray((questions << np.uint64(1)) | (self.parities(questions, values) ^ noise))
 
     def answered(self, question: int, value: int, entropy: Entropy) -> int:
         """The report with this question, and a noisy answer from 8 bytes."""
@@ -288,19 +286,18 @@ class FixedVector(QuestionMechanism):
 
 
 _LARGEST_PEOPLE = 1 << 53
-_MIXERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""They are odd, so that multiplying by them modulo 2^bits can be undone."""
 
 
 def public_vector(number: int, bits: int) -> int:
     """The vector of this number: 1 + number mod (2^bits - 1), scrambled.
 
     x ← x ⊕ ⌊x/2^s⌋, x ← x·c mod 2^bits, twice, and x ← x ⊕ ⌊x/2^s⌋ once more, with s = ⌈bits/2⌉. Each step can be
-    undone and maps 0 to 0. So all non-zero vectors have the same count of numbers, give or take one.
+    undone, as both c are odd, and maps 0 to 0. So all non-zero vectors have the same count of numbers, give or take
+    one.
     """
     mask, shift = (1 << bits) - 1, (bits + 1) // 2
     x = 1 + number % mask
-    for odd in _MIXERS:
+    for odd in (FIRST, SECOND):
         x = (x ^ x >> shift) * odd & mask
     return x ^ x >> shift
 
@@ -309,10 +306,9 @@ def public_vectors(numbers: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]
     """The vectors of many numbers."""
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
     x = np.uint64(1) + numbers % mask
-    for odd in _MIXERS:
+    for odd in (FIRST, SECOND):
         x = ((x ^ (x >> shift)) * np.uint64(odd)) & mask
-    mixed: NDArray[np.uint64] = x ^ (x >> shift)
-    return mixed
+    return np.asarray(x ^ (x >> shift))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

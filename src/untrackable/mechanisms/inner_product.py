@@ -26,7 +26,6 @@ from untrackable.estimation.aggregators import (
     Scope,
     limbs_of,
     row_words,
-    wide_reports,
     wide_rows,
 )
 from untrackable.kernels.counting import add_answers, support_counts
@@ -335,14 +334,6 @@ def pack(vectors: Words, answers: Words, bits: int) -> Reports:
     return rows.astype("<u8", copy=False).view(np.uint8)[:, :size].reshape(*answers.shape, size)
 
 
-def array_of(reports: list[int], bits: int, width: int) -> Reports:
-    """The integers that clients send, as an array."""
-    if any(report < 0 or report >> width * (bits + 1) for report in reports):
-        raise ValueError(rule(bits, width))
-    size = report_bytes(bits, width)
-    return wide_reports(reports, size) if size else np.array(reports, dtype=np.uint64)
-
-
 def rows_of(reports: Reports, bits: int, width: int) -> Words:
     """One row for each report of an array, with its words, the lowest first. Surplus bits are an error."""
     total, size = width * (bits + 1), report_bytes(bits, width)
@@ -412,10 +403,10 @@ class WideAggregator(InnerProductAggregator):
 
     def __init__(self, scope: Scope, *, bits: int, width: int, flip: float) -> None:
         super().__init__(scope, bits=bits, flip=flip, width=width)
-        self._axes = 2 if report_bytes(bits, width) else 1
+        self._bytes, self._limits = report_bytes(bits, width), (0, (1 << width * (bits + 1)) - 1)
 
-    def _array(self, reports: list[int]) -> Reports:
-        return array_of(reports, self._bits, self._width)
+    def _outside(self) -> ValueError:
+        return ValueError(rule(self._bits, self._width))
 
     def _checked(self, reports: Reports) -> Reports:
         return rows_of(reports, self._bits, self._width)
@@ -423,12 +414,12 @@ class WideAggregator(InnerProductAggregator):
     def _possible(self, reports: Reports) -> None:
         vectors, _ = columns_of(reports.astype(np.uint64, copy=False), self._bits, self._width)
         if not all_independent(vectors, self._width):
-            raise ValueError(rule(self._bits, self._width))
+            raise self._outside()
 
     def _add(self, reports: Reports) -> None:
         rows = reports.astype(np.uint64, copy=False)
         if not add_answers(self.sums, rows, self._width):
-            raise ValueError(rule(self._bits, self._width))
+            raise self._outside()
         self.n += rows.shape[0]
 
 
@@ -442,21 +433,21 @@ class WideCandidateAggregator(CandidateAggregator):
     def __init__(self, scope: Scope, *, bits: int, width: int, flip: float) -> None:
         super().__init__(scope, bits=bits, flip=flip)
         self._width = width
-        self._axes = 2 if report_bytes(bits, width) else 1
+        self._bytes, self._limits = report_bytes(bits, width), (0, (1 << width * (bits + 1)) - 1)
         self._kept = (Columns(width * limbs_of(bits) + 1),)
 
     def _agreeing(self, columns: tuple[Words, ...], words: Words) -> NDArray[np.int64]:
         (kept,) = columns
         return support_counts(kept[:-1], kept[-1], words)
 
-    def _array(self, reports: list[int]) -> Reports:
-        return array_of(reports, self._bits, self._width)
+    def _outside(self) -> ValueError:
+        return ValueError(rule(self._bits, self._width))
 
     def _checked(self, reports: Reports) -> Reports:
         rows = rows_of(reports, self._bits, self._width)
         vectors, answers = columns_of(rows, self._bits, self._width)
         if not all_independent(vectors, self._width):
-            raise ValueError(rule(self._bits, self._width))
+            raise self._outside()
         return np.vstack((vectors, answers))
 
     def _columns(self, reports: Reports) -> tuple[Words, ...]:

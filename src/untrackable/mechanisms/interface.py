@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, SupportsFloat, SupportsIndex, TypeGuard
+from typing import Any, ClassVar, Literal, NamedTuple, Self, SupportsFloat, SupportsIndex, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -266,6 +266,8 @@ class Mechanism(Randomizer):
     """Published parameters, by name."""
     pools: ClassVar[bool] = False
     """Whether a client's rounds may be pooled: they are independent given its values, and equally noisy."""
+    rounds_alike: ClassVar[bool] = True
+    """Whether the estimates of all rounds have the same error."""
     takes_strings: ClassVar[bool] = False
     """Whether a value may be text, without an encoding."""
 
@@ -273,11 +275,6 @@ class Mechanism(Randomizer):
     def preset(cls, name: str) -> Self:
         """The mechanism with published parameters."""
         return cls(**cls.presets[checks.choice("preset", name, cls.presets)])
-
-    @property
-    def rounds_alike(self) -> bool:
-        """Whether the estimates of all rounds have the same error."""
-        return True
 
     @property
     def tells_shares(self) -> bool:
@@ -394,8 +391,7 @@ class Mechanism(Randomizer):
         return (round_number(round),)
 
     def to_json(self) -> dict[str, Any]:
-        """The name and the parameters. `from_json` makes the mechanism again."""
-        return describe(self)
+        return FORMS.describe(self)
 
     def client(self, value: Any) -> BareClient:
         """A new client. Its state is drawn from the operating system's entropy."""
@@ -505,6 +501,18 @@ class Mechanism(Randomizer):
         return integer_population(values, self.capacity or LARGEST_ROUND, rounds, may_change=self.changes_in_place)
 
 
+class Unlinked(Mechanism):
+    """A mechanism whose rounds are independent given the values, so that nothing links two reports of a person."""
+
+    __slots__ = ()
+
+    def link_scores(self, first: Reports, second: Reports, value: Any) -> FloatArray:
+        return np.zeros((first.shape[0], second.shape[0]))
+
+    def _trackings(self, observed: ObservedRounds) -> Sequence[Experiment | Mixture]:
+        return [Experiment()]
+
+
 def everything_revealed(certainty: Literal["exact", "upper"]) -> Experiment:
     """Two worlds that an observer always tells apart, or for which no better bound is known."""
     return Experiment([Factor([1.0, 0.0], [0.0, 1.0])], certainty=certainty)
@@ -515,14 +523,7 @@ def worst(members: Sequence[Experiment | Mixture]) -> Pair:
     return members[0] if len(members) == 1 else Worst(members)
 
 
-class WorstTracking(Protocol):
-    """A function that bounds tracking by reports of one value, for the worst split."""
-
-    def __call__(self, reports: int, *, gammas: Literal["one", "many"] = "one") -> Experiment | Mixture | Worst:
-        """Tracking by this many reports, to be asked for one gamma or for many."""
-
-
-def tracking_of_states(one_value: WorstTracking, reports: int, values: int) -> Experiment | Mixture | Worst:
+def tracking_of_states(one_value: Callable[..., Pair], reports: int, values: int) -> Pair:
     """One person against two people, who change between the same values at the same rounds (upper).
 
     The reports of each value are an experiment of their own, independent of the others. The i-th most frequent
@@ -674,11 +675,6 @@ def repr_by_parameters(mechanism: object) -> str:
     """A repr with the parameters that the constructor takes."""
     given = (f"{key}={getattr(mechanism, key)!r}" for key in inspect.signature(type(mechanism)).parameters)
     return f"{type(mechanism).__name__}({', '.join(given)})"
-
-
-def describe(mechanism: object) -> dict[str, Any]:
-    """The mechanism's name and parameters, for `from_json`. Only mechanisms of this library can be described."""
-    return FORMS.describe(mechanism)
 
 
 def from_json(description: Mapping[str, Any]) -> Mechanism:

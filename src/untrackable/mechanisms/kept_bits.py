@@ -10,7 +10,7 @@ Li, Jha (2017) for one report. L-SUE is the basic one-hot RAPPOR of Erlingsson, 
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import (
-    Aggregator,
-    BitAggregator,
-    Reports,
-    Scope,
-    row_words,
-    wide_reports,
-    wide_rows,
-)
+from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope, row_words
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread, SymmetricSpreads, independent_bits_spread
 from untrackable.kernels.engine import arrays, compiled, read_only
@@ -45,7 +37,7 @@ from untrackable.mechanisms.interface import (
 from untrackable.mechanisms.local_interface import Truthfulness, integer_population
 from untrackable.mechanisms.randomness import coin, noise, random_words
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_chance, flip_eps
+from untrackable.randomizers.randomness import WHOLE, Chance, Entropy, chance_toward, flip_chance, flip_eps
 from untrackable.theory.accuracy import Accuracy
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, response_factor
@@ -62,8 +54,6 @@ from untrackable.theory.kept_bit import (
     tracking_losses,
 )
 
-_WHOLE = 1 << 64
-"""The threshold of an event that always happens."""
 _CHUNK = 1 << 13
 """The number of words that are drawn together, so that they stay in the second-level cache.
 
@@ -203,11 +193,12 @@ class Permanent(Mechanism):
         experiments = [
             e
             for j in observed.detection_splits(4 * len(self._moved()))
-            for e in self._detection(observed.reports, j, after)
+            for e in self._detection(observed.reports, j, after, self._moved())
         ]
         return [*experiments] or [Experiment()]
 
-    def _detection(self, reports: int, split: int, after: After) -> list[Experiment]:
+    def _detection(self, reports: int, split: int, after: After, moved: Iterable[Moved]) -> list[Experiment]:
+        """An experiment for each of these overlaps."""
         clear_part = self._persistent() if 0 < split < reports and after == "fresh" else []
         one, zero = self._kept
         stays = tracking_factor(one, self._noise, reports, split)
@@ -216,7 +207,7 @@ class Permanent(Mechanism):
         never = tracking_factor(zero, self._noise, reports, split)
         return [
             Experiment([*clear_part, (stays, a), (goes, b), (comes, c), (never, self.positions - a - b - c)])
-            for a, b, c in self._moved()
+            for a, b, c in moved
         ]
 
     def log_likelihood(self, reports: Reports, value: Any, rounds: Sequence[int]) -> FloatArray:
@@ -287,11 +278,13 @@ class Permanent(Mechanism):
         held, which = np.unique(values, return_inverse=True)
         tags, tag = np.unique(clear, axis=0, return_inverse=True) if self.clear_bits else (clear[:1], 0 * which)
         pairs, pair = np.unique(which * max(1, len(tags)) + tag.reshape(-1), return_inverse=True)
-        shown, names = [number_of(row) for row in tags], held.tolist()
+        shown, names = (
+            [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in tags],
+            held.tolist(),
+        )
         patterns = [self._pattern(names[i // len(tags)], shown[i % len(tags)]) for i in pairs.tolist()]
         known = np.array([bits_of(pattern, self.positions) for pattern in patterns], dtype=np.bool_)
-        result: NDArray[np.bool_] = known.reshape(-1, self.positions)[pair.reshape(-1)]
-        return result
+        return np.asarray(known.reshape(-1, self.positions)[pair.reshape(-1)])
 
     @property
     def _kept(self) -> tuple[Coin, Coin]:
@@ -365,7 +358,7 @@ def draw_events(which: Words, first: int, second: int, rng: np.random.Generator,
     but four events on average. Each undecided event gets 16 more bits, until all 64 bits are drawn. This takes
     about five words for 64 events.
     """
-    if not (0 <= first <= _WHOLE and 0 <= second <= _WHOLE):
+    if not (0 <= first <= WHOLE and 0 <= second <= WHOLE):
         raise ValueError("first and second must be between 0 and 2^64")
     flat = np.ascontiguousarray(which).reshape(-1)
     undecided = np.array(np.broadcast_to(among, which.shape), order="C").reshape(-1)
@@ -381,13 +374,13 @@ def _settle_events(
 ) -> None:
     """Draw all undecided events and set the bits of those that happen. Overwrites `undecided`."""
     for threshold, mine in ((first, which), (second, ~which)):
-        if threshold == _WHOLE:
+        if threshold == WHOLE:
             happened |= mine & undecided
-        if threshold in (0, _WHOLE):
+        if threshold in (0, WHOLE):
             undecided &= ~mine
     kernels = compiled(0)  # Simulation alone rarely pays for loading the kernels, so they are used only if loaded.
     head, pieces = (_event_heads, _event_pieces) if kernels is None else (kernels.event_heads, kernels.event_pieces)
-    both = (first % _WHOLE, second % _WHOLE)
+    both = (first % WHOLE, second % WHOLE)
     bits = 64 - _HEAD
     words = read_only(random_words(rng, _HEAD * which.size))
     one, other = (np.uint64(t >> bits) for t in both)
@@ -404,7 +397,7 @@ def _event_heads(
 ) -> int:
     """`event_heads` with NumPy alone: compare the highest bits; returns the number of events still undecided."""
     for i, drawn in enumerate(words.reshape(-1, _HEAD).T):
-        own, rest = (-(int(t) >> (_HEAD - 1 - i) & 1) % _WHOLE for t in (ones, others))
+        own, rest = (-(int(t) >> (_HEAD - 1 - i) & 1) % WHOLE for t in (ones, others))
         threshold = (which & np.uint64(own)) | (~which & np.uint64(rest))
         happened |= undecided & ~drawn & threshold
         undecided &= ~(drawn ^ threshold)
@@ -432,12 +425,11 @@ def _event_pieces(
 class PositionCounts(Aggregator):
     """Counts of the reports that had each position set. Subclasses with a clear part override `_tally`."""
 
-    _axes = 2
     _sums: ClassVar[tuple[str, ...]] = ("counts",)
 
     def __init__(self, scope: Scope, width: int, shape: tuple[int, ...]) -> None:
         super().__init__(scope)
-        self._width = width
+        self._width, self._bytes, self._limits = width, (width + 7) // 8, (0, (1 << width) - 1)
         self.counts = np.zeros(shape, dtype=np.int64)
 
     def _from_shares(
@@ -452,17 +444,6 @@ class PositionCounts(Aggregator):
         for start in range(0, bits.shape[0], _BYTE):
             self.counts += bits[start : start + _BYTE].sum(axis=0, dtype=np.uint8)
 
-    def _array(self, reports: list[int]) -> Reports:
-        if any(not 0 <= report < 1 << self._width for report in reports):
-            raise self._outside()
-        return wide_reports(reports, (self._width + 7) // 8)
-
-    def _checked(self, reports: Reports) -> Reports:
-        rows = wide_rows(reports, (self._width + 7) // 8)
-        if self._width % 8 and np.any(rows[:, -1] >> (self._width % 8)):
-            raise self._outside()
-        return rows
-
     def _outside(self) -> ValueError:
         return ValueError(f"a report must have {self._width} bits and no more")
 
@@ -476,11 +457,6 @@ def bits_of(number: int, width: int) -> NDArray[np.uint8]:
     """The bits of an integer, the lowest first."""
     data = np.frombuffer(number.to_bytes((width + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(data, count=width, bitorder="little")
-
-
-def number_of(bits: NDArray[np.uint8]) -> int:
-    """The integer with these bits, the lowest first."""
-    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def unpacked(reports: Reports, width: int) -> NDArray[np.uint8]:
@@ -537,8 +513,7 @@ class Bitwise(Mechanism):
         kept = self._kept if value else self._kept.mirrored()
         table = tracking_losses(kept, self._noise, first.shape[1], second.shape[1])
         ones = first.sum(axis=1, dtype=np.int64), second.sum(axis=1, dtype=np.int64)
-        scores: FloatArray = table[ones[0][:, None], ones[1][None, :]]
-        return scores
+        return np.asarray(table[ones[0][:, None], ones[1][None, :]])
 
     @property
     def _lie(self) -> float:

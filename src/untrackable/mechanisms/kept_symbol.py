@@ -26,7 +26,7 @@ from untrackable.mechanisms.interface import After, Mechanism, ObservedRounds, V
 from untrackable.mechanisms.local_interface import Kind, Truthfulness
 from untrackable.mechanisms.randomness import simulate_noisy_symbols
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import Chance, Entropy, chance_toward, flip_eps, noisy_symbol
+from untrackable.randomizers.randomness import WHOLE, Chance, Entropy, chance_toward, flip_eps, noisy_symbol
 from untrackable.theory.accuracy import Accuracy, count_interval, mean_radius
 from untrackable.theory.experiment import Certainty, Experiment, Mixture
 from untrackable.theory.factor import Factor
@@ -48,8 +48,6 @@ from untrackable.theory.symbols import (
 
 Step = Literal["published", "exact"]
 """The noise of the second step: as in the publications' formula, or exactly as much as is needed."""
-
-_WHOLE = 1 << 64
 
 
 class KeptSymbol(Mechanism):
@@ -91,7 +89,7 @@ class KeptSymbol(Mechanism):
         for step in ("keep", "tell"):
             given = checks.probability(step, getattr(self, step))
             lie = chance_toward(given, 0.0).opposite()
-            if given * symbols <= 1 or (_WHOLE - lie.threshold) * (symbols - 1) <= lie.threshold:
+            if given * symbols <= 1 or (WHOLE - lie.threshold) * (symbols - 1) <= lie.threshold:
                 raise ValueError(f"{step} must be above 1/{name}, {1 / symbols:.6g}, got {given}")
             checks.settle(self, **{step: given, f"{step}_lie": lie})
 
@@ -190,15 +188,6 @@ class KeptSymbol(Mechanism):
             return [known] if before else [known, self._privacy(k, "fixed")]
         return [Experiment([*beside, detection_both_symbols_known(kept)], certainty="upper")]
 
-    def _noisy(self, symbol: int, lie: Chance, source: Entropy) -> int:
-        """The symbol, or any other one."""
-        return noisy_symbol(symbol, self._alphabet(), lie, source)
-
-    def _simulate_noisy(
-        self, symbols: NDArray[np.uint64], lie: Chance, rng: np.random.Generator
-    ) -> NDArray[np.uint64]:
-        return simulate_noisy_symbols(symbols, self._alphabet(), lie, rng)
-
 
 class ShareAggregator(Aggregator):
     """Counts of the reports that count for each value."""
@@ -247,8 +236,7 @@ class ShareAggregator(Aggregator):
             lower, upper = count_interval(
                 self.counts.astype(np.float64), n, level, elsewhere=elsewhere, span=span, sampled=True
             )
-            radius: FloatArray = np.maximum(shares - lower, upper - shares) + self._hashing(beta / 2, number)
-            return radius
+            return np.asarray(np.maximum(shares - lower, upper - shares) + self._hashing(beta / 2, number))
 
         return radii
 
@@ -287,8 +275,7 @@ def steps_for(symbols: int, eps: float, eps_report: float, step: Step) -> tuple[
 
 def constant_rows(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether all entries of a row are equal."""
-    same: NDArray[np.bool_] = (rows == rows[:, :1]).all(axis=1)
-    return same
+    return np.asarray((rows == rows[:, :1]).all(axis=1))
 
 
 def _response(lie: Chance, symbols: int) -> Response:
@@ -415,10 +402,12 @@ class Lgrr(KeptSymbol):
         return scores
 
     def new_state(self, value: int, source: Entropy) -> int:
-        return self._noisy(checks.private_integer("value", value, below=self.values), self.keep_lie, source)
+        return noisy_symbol(
+            checks.private_integer("value", value, below=self.values), self.values, self.keep_lie, source
+        )
 
     def make_report(self, state: int, round: int, source: Entropy) -> tuple[int, int]:
-        return self._noisy(state, self.tell_lie, source), state
+        return noisy_symbol(state, self.values, self.tell_lie, source), state
 
     def pack_state(self, state: int) -> bytes:
         return pack_integers([state], [self.report_bits])
@@ -430,8 +419,10 @@ class Lgrr(KeptSymbol):
         return state
 
     def _simulate(self, values: NDArray[Any], rounds: tuple[int, ...], rng: np.random.Generator) -> Reports:
-        kept = self._simulate_noisy(values.astype(np.uint64, copy=False), self.keep_lie, rng)
-        return self._simulate_noisy(np.repeat(kept[:, None], len(rounds), axis=1), self.tell_lie, rng)
+        kept = simulate_noisy_symbols(values.astype(np.uint64, copy=False), self.values, self.keep_lie, rng)
+        return simulate_noisy_symbols(
+            np.repeat(kept[:, None], len(rounds), axis=1), self.values, self.tell_lie, rng
+        )
 
 
 class LgrrAggregator(ShareAggregator):

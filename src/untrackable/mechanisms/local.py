@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +30,13 @@ from untrackable.errors import MechanismError
 from untrackable.estimation.aggregators import Aggregator, BitAggregator, Reports, Scope
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import LinearSpreads, Spread, subset_spread
+from untrackable.mechanisms.budget import Accounting, best_base
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import (
     After,
     Mechanism,
     ObservedRounds,
+    Unlinked,
     Values,
     everything_revealed,
     repr_by_parameters,
@@ -153,13 +155,9 @@ class OneBitMean(_OneNoisyBit, randomizers.OneBitMean):
         return "upper"
 
     def log_likelihood(self, reports: Reports, value: int) -> FloatArray:
-        one = self._one(value)
-        return np.log(np.where(np.equal(reports, 1), one, 1 - one))
-
-    def _one(self, value: int) -> float:
-        """The probability of a report of 1."""
         lie, place = self.flip.probability, value / (self.values - 1)
-        return lie + (1 - 2 * lie) * place
+        one = lie + (1 - 2 * lie) * place
+        return np.log(np.where(np.equal(reports, 1), one, 1 - one))
 
     def truthfulness(self) -> Truthfulness:
         """A report answers whether the number is above a random one, which is not sent along."""
@@ -459,8 +457,27 @@ class ReportSettings:
         """Width of an answer in bits, w."""
         return self.base.width
 
+    @classmethod
+    def for_budget(
+        cls,
+        *,
+        bits: int,
+        slots: int,
+        eps: float,
+        delta: float,
+        accounting: Accounting = "exact",
+        width: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """The mechanism with the largest eps_report that keeps all that it stores (eps, delta)-private.
 
-class Fresh(randomizers.Fresh, LocalWrapper):
+        Without a `width`, it is the one with the smallest error. `more` are the other parameters of the mechanism.
+        """
+        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
+        return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width, **more)  # type: ignore[call-arg]
+
+
+class Fresh(randomizers.Fresh, Unlinked, LocalWrapper):
     """Fresh reports, with their sums, their estimates and their theory."""
 
     __slots__ = ()
@@ -483,10 +500,6 @@ class Fresh(randomizers.Fresh, LocalWrapper):
         total: FloatArray = self.base.log_likelihood(reports, value).sum(axis=1)
         return total
 
-    def link_scores(self, first: Reports, second: Reports, value: int) -> FloatArray:
-        """All scores are 0, because nothing links two reports of a person."""
-        return np.zeros((first.shape[0], second.shape[0]))
-
     def aggregator(self, round: int = 1) -> Aggregator:
         """Empty sums. Rounds may be merged, because reports are independent."""
         round_number(round)
@@ -502,10 +515,6 @@ class Fresh(randomizers.Fresh, LocalWrapper):
         if reports is None:
             raise ValueError("reports must be given: fresh reports have no last round")
         return [(self.base, reports)]
-
-    def _trackings(self, observed: ObservedRounds) -> list[Experiment | Mixture]:
-        """Nobody can tell one person from two, because reports are independent given the value."""
-        return [Experiment()]
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """Each report after the change reveals it, with fresh noise."""

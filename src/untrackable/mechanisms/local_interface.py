@@ -113,17 +113,8 @@ class WeightedLocal(Protocol):
         """The largest number that one report adds to n times an estimated frequency (exact)."""
 
 
-@runtime_checkable
-class DifferentlyRepeatedLocal(Protocol):
-    """A local mechanism for which the value decides how well a report that is sent twice is recognised."""
-
-    @property
-    def repeat_certainty(self) -> Certainty:
-        """Upper if `repeat_factor` dominates all values, and none need attain it."""
-
-
 def repeat_certainty(base: Local) -> Certainty:
-    """The certainty of `repeat_factor`: exact, unless the mechanism says that the value decides about it."""
+    """The certainty of `repeat_factor`: upper if the mechanism says that it dominates all values, else exact."""
     return getattr(base, "repeat_certainty", "exact")
 
 

@@ -38,9 +38,9 @@ from untrackable.estimation.intervals import (
 from untrackable.mechanisms.interface import After, ObservedRounds
 from untrackable.mechanisms.kept_symbol import KeptSymbol, ShareAggregator, Step, constant_rows, steps_for
 from untrackable.mechanisms.local_interface import first_equal
-from untrackable.mechanisms.randomness import mixed_words
+from untrackable.mechanisms.randomness import mixed_words, simulate_noisy_symbols
 from untrackable.randomizers.interface import pack_integers, unpack_integers
-from untrackable.randomizers.randomness import STEP, Chance, Entropy, below
+from untrackable.randomizers.randomness import STEP, Chance, Entropy, below, noisy_symbol
 from untrackable.theory.accuracy import Accuracy, mean_radius
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor, persistent_factor
@@ -79,8 +79,7 @@ class SeedCollisions:
     @property
     def others(self) -> FloatArray:
         """The variance of what a report adds to the estimate of a value that its sender does not hold."""
-        variances: FloatArray = self.second[~np.eye(len(self.second), dtype=bool)]
-        return variances
+        return np.asarray(self.second[~np.eye(len(self.second), dtype=bool)])
 
 
 def best_symbols(eps: float, eps_report: float, step: Step = "published") -> int:
@@ -279,13 +278,13 @@ class Loloha(KeptSymbol):
         value = checks.private_integer("value", value, below=self.values)
         seed = below(1 << self.seed_bits, source)
         # All symbols are drawn at once, so that the state does not reveal which have been used.
-        kept = tuple(self._noisy(symbol, self.keep_lie, source) for symbol in range(self.symbols))
+        kept = tuple(noisy_symbol(symbol, self.symbols, self.keep_lie, source) for symbol in range(self.symbols))
         return seed, self.hashed(seed, value), kept
 
     def make_report(self, state: State, round: int, source: Entropy) -> tuple[int, State]:
         """The seed, and the symbol kept for the value's symbol, with new noise."""
         seed, symbol, kept = state
-        return seed << self.symbol_bits | self._noisy(kept[symbol], self.tell_lie, source), state
+        return seed << self.symbol_bits | noisy_symbol(kept[symbol], self.symbols, self.tell_lie, source), state
 
     def change_value(self, state: State, value: int, source: Entropy) -> State:
         """The state with the new value's symbol. The seed and the kept symbols stay."""
@@ -314,10 +313,10 @@ class Loloha(KeptSymbol):
         seeds = rng.integers(0, 1 << self.seed_bits, size=(people, 1), dtype=np.uint64)
         held = values.astype(np.uint64, copy=False)
         symbols = self._hashes(seeds, held[:, None] if held.ndim == 1 else held)
-        kept = self._simulate_noisy(symbols, self.keep_lie, rng)
+        kept = simulate_noisy_symbols(symbols, self.symbols, self.keep_lie, rng)
         if held.ndim > 1:
             kept = np.take_along_axis(kept, first_equal(symbols), axis=1)
-        reported = self._simulate_noisy(np.broadcast_to(kept, (people, count)), self.tell_lie, rng)
+        reported = simulate_noisy_symbols(np.broadcast_to(kept, (people, count)), self.symbols, self.tell_lie, rng)
         return seeds << np.uint64(self.symbol_bits) | reported
 
 
@@ -446,8 +445,7 @@ class SeedTable:
     def _means(self, added: FloatArray, cell: NDArray[np.int64]) -> FloatArray:
         """The mean of something that depends on seed and symbol, if the sender holds each of the values."""
         other = (1 - self._there) / (self._symbols - 1)
-        means: FloatArray = other * added.sum() / len(cell) + (self._there - other) * added[cell].mean(axis=0)
-        return means
+        return np.asarray(other * added.sum() / len(cell) + (self._there - other) * added[cell].mean(axis=0))
 
 
 def shared_hashes(

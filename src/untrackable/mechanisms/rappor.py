@@ -346,8 +346,7 @@ class _Fit:
         set_together = np.einsum("v,vcb,vca->cba", held, blooms, blooms, optimize=True)
         squares = np.einsum("kcb,cba,kca->k", w, set_together, w, optimize=True)
         between = squares * (self.one - self.zero) ** 2 / w.shape[1] - held
-        result: FloatArray = within + np.maximum(0.0, between)
-        return result
+        return np.asarray(within + np.maximum(0.0, between))
 
 
 class _Design(NamedTuple):

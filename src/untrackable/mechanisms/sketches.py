@@ -123,8 +123,7 @@ class Sketch(ABC):
     def positions(self, rows: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """`position` for arrays."""
         words = mixed_words(values + np.uint64(STEP)) + (rows + np.uint64(1)) * np.uint64(STEP)
-        scaled: NDArray[np.uint64] = (mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32)
-        return scaled
+        return np.asarray((mixed_words(words) >> np.uint64(32)) * np.uint64(self.width) >> np.uint64(32))
 
     @property
     def gap(self) -> float:
@@ -313,13 +312,8 @@ class HadamardSketch(Sketch):
         return flip_chance(self.eps)
 
     @property
-    def coordinate_bits(self) -> int:
-        """Width of the coordinate."""
-        return self.width.bit_length() - 1
-
-    @property
     def report_bits(self) -> int:
-        return 1 + self.coordinate_bits + self.row_bits
+        return self.width.bit_length() + self.row_bits
 
     def draw(self, value: int, entropy: Entropy) -> int:
         """A report. The row takes entropy first, then the coordinate, then 8 bytes for the noise."""
@@ -334,8 +328,7 @@ class HadamardSketch(Sketch):
         coordinates = rng.integers(0, self.width, size=values.shape, dtype=np.uint64)
         parity = np.bitwise_count(coordinates & self.positions(rows, values)) & np.uint8(1)
         bits = parity ^ self.flip.simulate(rng, values.shape)
-        reports: NDArray[np.uint64] = (rows * np.uint64(self.width) + coordinates) << np.uint64(1) | bits
-        return reports
+        return np.asarray((rows * np.uint64(self.width) + coordinates) << np.uint64(1) | bits)
 
     def possible(self, report: int) -> bool:
         return 0 <= report < 2 * self.hashes * self.width

@@ -17,7 +17,7 @@ The likelihood of two people's reports together is bilinear in their coefficient
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +26,16 @@ from scipy.special import logsumexp
 from untrackable import checks
 from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator, Reports
-from untrackable.mechanisms.budget import Accounting, best_base, checked_base
+from untrackable.mechanisms.budget import checked_base
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.interface import After, ObservedRounds, Pair, Values
 from untrackable.mechanisms.local import LARGEST_SLOTS, LocalWrapper, ReportSettings, local_base
 from untrackable.mechanisms.local_interface import Local, first_equal, per_round, repeat_certainty
 from untrackable.randomizers.interface import pack_integers, unpack_reports
 from untrackable.randomizers.randomness import Entropy, below
+from untrackable.theory import symbols
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.symbols import (
-    crossing_upper,
-    repeat_probability,
-    stored_detection,
-    stored_privacy,
-    stored_tracking,
-)
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -110,9 +104,9 @@ class Stored(LocalWrapper):
         if values == "fixed":
             if reports is None or self.slots == 1:
                 return Experiment([(base, self.slots)], certainty=self.base.certainty)
-            return stored_privacy(base, self.slots, reports)
+            return symbols.stored_privacy(base, self.slots, reports)
         draws = self.slots + 1 if reports is None else reports
-        repeat = repeat_probability(self.slots, draws)
+        repeat = symbols.repeat_probability(self.slots, draws)
         gives_away = Factor([repeat, 0.0, 1 - repeat], [0.0, repeat, 1 - repeat])
         return Experiment([gives_away, (base, draws)], certainty="upper")
 
@@ -127,11 +121,11 @@ class Stored(LocalWrapper):
             if not both_sides:
                 return [Experiment()]
             return [Experiment([self.base.repeat_factor()], certainty=repeat_certainty(self.base))]
-        return [stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
+        return [symbols.stored_tracking(self.slots, observed.reports, j) for j in observed.tracking_splits(1)]
 
     def tracking_advantage_upper(self, reports: int | None) -> float:
         """The probability of a slot on both sides. An observer of any number of reports sees all slots."""
-        return 1.0 if reports is None else crossing_upper(self.slots, reports)
+        return 1.0 if reports is None else symbols.crossing_upper(self.slots, reports)
 
     def _detections(self, observed: ObservedRounds, after: After) -> list[Experiment | Mixture]:
         """A slot on both sides, or else the distinct slots after the change (upper).
@@ -140,7 +134,7 @@ class Stored(LocalWrapper):
         """
         base = self.base.privacy_factor()
         splits = observed.detection_by_sides() if self.slots == 1 else observed.detection_splits(2)
-        return [stored_detection(base, self.slots, observed.reports, j) for j in splits]
+        return [symbols.stored_detection(base, self.slots, observed.reports, j) for j in splits]
 
     def new_state(self, value: int, source: Entropy) -> list[int]:
         checks.private_integer("value", value, below=self.base.values)
@@ -195,24 +189,6 @@ class InnerProduct(ReportSettings, Stored):
     def __init__(self, *, bits: int, slots: int, eps_report: float, width: int | None = None) -> None:
         Stored.__init__(self, checked_base(bits, eps_report, width), slots)
 
-    @classmethod
-    def for_budget(
-        cls,
-        *,
-        bits: int,
-        slots: int,
-        eps: float,
-        delta: float,
-        accounting: Accounting = "exact",
-        width: int | None = None,
-    ) -> Self:
-        """The mechanism with the largest eps_report that keeps its whole state (eps, delta)-private.
-
-        Without a `width`, it is the one with the smallest error.
-        """
-        base = best_base(bits=bits, slots=slots, eps=eps, delta=delta, accounting=accounting, width=width)
-        return cls(bits=bits, slots=slots, eps_report=base.eps, width=base.width)
-
 
 def log_likelihood(reports: Identities, log_chance: FloatArray, slots: int) -> FloatArray:
     """The log probability of each row. `log_chance` is ln π of every identity."""
@@ -257,7 +233,8 @@ def link_scores(first: Identities, second: Identities, log_chance: FloatArray, s
     some = max(1, _PAIRS // max(1, len(right)))
     for start in range(0, len(left), some):
         for (rows, columns), pattern in _shared(first[start : start + some], second, kind.reshape(-1)):
-            both = _Row.from_pattern(pattern, chances, sum(sizes))
+            groups = ((float(chances[kind]), count, number) for (kind, count), number in pattern.items())
+            both = _Row(groups, sum(sizes))
             joint = logsumexp(both.ways + together) + both.log_chance
             scores[start + rows, columns] = joint - given[0][start + rows] - given[1][columns]
     return scores
@@ -353,12 +330,6 @@ class _Row:
         groups = ((float(log_chance[r]), int(count), 1) for r, count in zip(distinct, counts, strict=True))
         return _Row(groups, reports.size)
 
-    @staticmethod
-    def from_pattern(pattern: dict[tuple[int, int], int], chances: FloatArray, reports: int) -> "_Row":
-        """The coefficients for a pattern."""
-        groups = ((float(chances[kind]), count, number) for (kind, count), number in pattern.items())
-        return _Row(groups, reports)
-
 
 def _times(ways: FloatArray, group: FloatArray) -> FloatArray:
     """The coefficients of the product with Σ e^(group_j)·x^(j+1), cut off where `ways` ends."""
@@ -390,5 +361,4 @@ def _log_falling(draws: int, slots: int) -> FloatArray:
 
 def _log_weights(draws: int, slots: int) -> FloatArray:
     """Ln (L!/(L-J)!/L^k) for J = 0 … k."""
-    weights: FloatArray = _log_falling(draws, slots) - (draws - np.arange(draws + 1)) * np.log(slots)
-    return weights
+    return np.asarray(_log_falling(draws, slots) - (draws - np.arange(draws + 1)) * np.log(slots))

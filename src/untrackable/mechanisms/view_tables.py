@@ -38,10 +38,9 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.intervals import ByShare, Spread, Spreads
 from untrackable.kernels.counting import walsh_hadamard_of_reals
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
+from untrackable.randomizers.views import View as View
 from untrackable.theory.accuracy import Accuracy
 
-View = tuple[int, ...]
-"""The positions of the bits that a view shows, in ascending order."""
 Places = slice | NDArray[np.int64]
 """The places of characters in the table of a view."""
 
@@ -383,7 +382,7 @@ class _Cost:
     """The variance of a cell of the worst table, times ρ, for any weights of the views."""
 
     def __init__(self, views: tuple[View, ...], shown: tuple[View, ...]) -> None:
-        masks = [_mask(view) for view in views]
+        masks = [sum(1 << bit for bit in view) for view in views]
         about = np.array([1 / ((1 << len(view)) - 1) for view in views])
         rows = {
             vector: row for row, vector in enumerate(dict.fromkeys(v for bits in shown for v in _vectors(bits)))
@@ -401,10 +400,6 @@ class _Cost:
         largest = float(variances.max())
         mean = float(np.mean((variances / largest) ** _POWER) ** (1 / _POWER))
         return float(self._differ @ shares) * largest * mean
-
-
-def _mask(bits: View) -> int:
-    return sum(1 << bit for bit in bits)
 
 
 def _vectors(bits: View) -> Iterator[int]:

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from untrackable import checks, randomizers
 from untrackable.arrays import FloatArray, Words
-from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_reports, wide_rows
+from untrackable.estimation.aggregators import Aggregator, Reports, Scope, wide_rows
 from untrackable.estimation.estimate import Estimate
 from untrackable.estimation.intervals import Spread
 from untrackable.kernels.counting import add_answers, add_view_signs, possible_view_reports, walsh_hadamard_of_reals
@@ -71,12 +71,6 @@ class LevelLayout:
     def bytes(self) -> int:
         """The number of bytes of a report with its level; 0 if both fit into a word of 64 bits."""
         return -(-self.report_bits // 8) if self.report_bits > _WORD else 0
-
-    def array(self, reports: list[int], refusal: ValueError) -> Reports:
-        """Reports that clients send, as an array; those that are too large or negative are refused."""
-        if any(not 0 <= report < 1 << self.report_bits for report in reports):
-            raise refusal
-        return wide_reports(reports, self.bytes) if self.bytes else np.array(reports, dtype=np.uint64)
 
     def rows(self, reports: Reports) -> Reports:
         """An array of reports with one axis, or two if each is bytes. Their content is checked later."""
@@ -296,13 +290,9 @@ class Views(ViewReports, randomizers.Views):
 
     def table_law(self, view: int | View) -> TableLaw:
         """How well the table of a view, or of some bits that a view shows, is known by reports about all views."""
-        return _table_law(self, self.shown_bits(view))
-
-    def shown_bits(self, view: int | View) -> View:
-        """The bits of a view that is given by its number, or given themselves, after checks."""
-        if isinstance(view, tuple):
-            return checked_views((view,), self.bits)[0]
-        return self.views[checks.integer("view", view, low=0, high=len(self.views) - 1)]
+        if not isinstance(view, tuple):
+            return _table_law(self, self.views[checks.integer("view", view, low=0, high=len(self.views) - 1)])
+        return _table_law(self, checked_views((view,), self.bits)[0])
 
     def entry_laws(self, tables: tuple[View, ...]) -> tuple[EntryLaw, ...]:
         """How well one entry of each table of some bits is known. It is the same for every entry of a table.
@@ -446,23 +436,12 @@ def third_value(views: Sequence[View]) -> int:
     return sum(bit << position for position, bit in bits.items())
 
 
-class ViewRows(NamedTuple):
-    """Reports about one view, as rows of words."""
-
-    view: int
-    rows: NDArray[np.uint64]
-
-
 class LayoutSums(Aggregator):
     """Sums of reports that are integers, or bytes, in the layout of a level and a report of a base."""
 
     def __init__(self, scope: Scope, layout: LevelLayout) -> None:
         super().__init__(scope)
-        self._layout = layout
-        self._axes = 2 if layout.bytes else 1
-
-    def _array(self, reports: list[int]) -> Reports:
-        return self._layout.array(reports, self._outside())
+        self._layout, self._bytes, self._limits = layout, layout.bytes, (0, (1 << layout.report_bits) - 1)
 
     def _checked(self, reports: Reports) -> Reports:
         return self._layout.rows(reports)
@@ -530,7 +509,7 @@ class ViewAggregator(LayoutSums):
             self._add_rows(self._by_view(reports))
         self.n += reports.shape[0]
 
-    def _add_rows(self, reports: list[ViewRows]) -> None:
+    def _add_rows(self, reports: list[tuple[int, Words]]) -> None:
         for view, rows in reports:
             start = self._starts[view]
             add_answers(self.sums[start : start + self._sizes[view]], rows, self._mechanism.bases[view].width)
@@ -538,7 +517,7 @@ class ViewAggregator(LayoutSums):
     def _narrow(self, reports: Reports) -> tuple[NDArray[np.uint64], int, NDArray[np.int64], NDArray[np.int64]]:
         return reports.astype(np.uint64, copy=False), self._layout.base_bits, self._starts, self._sizes
 
-    def _by_view(self, reports: Reports) -> list[ViewRows]:
+    def _by_view(self, reports: Reports) -> list[tuple[int, Words]]:
         """The reports about each view, after checks."""
         views, rest = self._layout.split(reports)
         if views.size and int(views.max()) >= self._sizes.size:
@@ -555,14 +534,14 @@ class ViewAggregator(LayoutSums):
             by_view.append(self._rows_of(view, own))
         return by_view
 
-    def _rows_of(self, view: int, own: Reports) -> ViewRows:
-        """Reports about one view, after checks."""
+    def _rows_of(self, view: int, own: Reports) -> tuple[int, Words]:
+        """The view, and the words of reports about it, after checks."""
         base = self._mechanism.bases[view]
         rows = inner_product.rows_of(own, base.bits, base.width)
         vectors, _ = inner_product.columns_of(rows, base.bits, base.width)
         if not inner_product.all_independent(vectors, base.width):
             raise self._outside()
-        return ViewRows(view, rows)
+        return view, rows
 
     def _outside(self) -> ValueError:
         return ValueError(

@@ -231,8 +231,7 @@ class SpreadLaw(ErrorLaw):
         shares = np.array([tried[0], *peaks])
         lower, upper = self._sampled.ends(shares, reports, beta)
         radii = np.maximum(shares - lower, upper - shares).max(axis=0)
-        narrower: np.ndarray = np.minimum(widest, radii)
-        return narrower
+        return np.asarray(np.minimum(widest, radii))
 
 
 class FoundLaw(ErrorLaw):

@@ -167,10 +167,6 @@ class Goals:
         """The same goals with other demands."""
         return dataclasses.replace(self, **changes)
 
-    def with_values(self, values: int) -> "Goals":
-        """The same goals for a question with this many answers."""
-        return self.replace(encoding=None, bits=None, strings=None, values=values)
-
     @property
     def unknown(self) -> Unknown | None:
         """The demand that the plan solves for, if any."""

@@ -28,21 +28,7 @@ from untrackable.errors import UntrackableError
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
 from untrackable.mechanisms.local import Fresh
 from untrackable.notebook_view import NotebookTable
-from untrackable.planning.forecast import (
-    DIVIDE,
-    DRAW,
-    GROUPS,
-    JOINT,
-    WAYS,
-    ErrorLaw,
-    Promise,
-    best_look,
-    best_report,
-    fewest_reports,
-    path_report,
-    table_law,
-    widths,
-)
+from untrackable.planning import forecast
 from untrackable.planning.goal_fields import LARGEST_EPS, LARGEST_PEOPLE, Unknown
 from untrackable.planning.goals import USABLE_ERROR, Goals, counted, rounded_up, shown_up
 from untrackable.progress import Progress, no_progress
@@ -52,7 +38,7 @@ from untrackable.settings.catalogue import EVERY_ROUND
 from untrackable.settings.demands import Budget, Unsuitable
 from untrackable.theory.crowd import LARGEST_CROWD
 from untrackable.theory.experiment import Experiment
-from untrackable.theory.search import largest_integer, smallest_integer, smallest_real
+from untrackable.theory.search import falling_root, largest_integer, smallest_integer
 from untrackable.theory.turns import Turns, recognition_upper, survey_variance
 
 DELTA = 1e-6
@@ -68,10 +54,10 @@ _QUIETEST, _LOUDEST = 1e-3, 30.0
 """The range of eps of one of the reports in every round."""
 _HALVINGS = 30
 _WHY = {
-    DRAW: "there is no report for these tables",
-    GROUPS: "tables have answers in common, or there are too few or too many of them",
-    JOINT: "there are too many answers together",
-    DIVIDE: "tables have answers in common or are not about all answers, or there are too many of them",
+    forecast.DRAW: "there is no report for these tables",
+    forecast.GROUPS: "tables have answers in common, or there are too few or too many of them",
+    forecast.JOINT: "there are too many answers together",
+    forecast.DIVIDE: "tables have answers in common or are not about all answers, or there are too many of them",
 }
 
 
@@ -127,11 +113,11 @@ class Plan(NotebookTable):
     changes: tuple[Change, ...]
     way: str
     mechanism: Fresh
-    law: ErrorLaw
-    figure: Promise
-    one_round: Promise
-    quarter: Promise
-    all_rounds: Promise
+    law: forecast.ErrorLaw
+    figure: forecast.Promise
+    one_round: forecast.Promise
+    quarter: forecast.Promise
+    all_rounds: forecast.Promise
     crowd: Crowd | None
     wiped: Bracket
     ways: tuple[Way, ...] = ()
@@ -218,7 +204,7 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
         raise TypeError(f"give either goals or their fields, not both: {', '.join(demands)}")
     progress("choosing the report", 0.0)
     solved, why = solve(goals)
-    solved, chosen = best_look(solved)
+    solved, chosen = forecast.best_look(solved)
     progress("comparing ways to ask", 0.4)
     ways = ways_to_ask(solved)
     progress("computing the privacy in a crowd", 0.5)
@@ -258,7 +244,7 @@ def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
     them one by one, so that eps adds up, and delta with factors e^eps.
     """
     missing, people = checks.chance("margin", goals.margin), min(goals.people or 1, LARGEST_CROWD)
-    reports = fewest_reports(people, goals.turns.chance * (1 - missing))
+    reports = forecast.fewest_reports(people, goals.turns.chance * (1 - missing))
     if reports < 2:
         return None
     everybody = min(LARGEST_CROWD, reports * goals.turns.rounds)
@@ -291,7 +277,7 @@ def chosen_encoding(goals: Goals, salt: bytes) -> Encoding | None:
 
 def error_of(goals: Goals) -> float:
     """The error of a published figure, for goals with people, rounds and eps."""
-    best, chosen = best_look(goals)
+    best, chosen = forecast.best_look(goals)
     return chosen.law.figure_radius(best)
 
 
@@ -335,7 +321,8 @@ def _rounds_possible(goals: Goals, error: float, start: int) -> int:
 def eps_needed(goals: Goals, error: float) -> float:
     """The smallest eps with which a figure's error is as small as this; ValueError if there is none."""
     lowest = _SMALLEST_EPS * (goals.wipes + 1)
-    return smallest_real(_excess(goals, "eps", error), 1.0, low=lowest, high=LARGEST_EPS, close=_CLOSE)
+    excess = _excess(goals, "eps", error)
+    return falling_root(excess, 1.0, low=lowest, high=LARGEST_EPS, tolerance=_CLOSE, keep="above").x
 
 
 def solve(goals: Goals) -> tuple[Goals, str]:
@@ -388,13 +375,13 @@ def ways_to_ask(goals: Goals) -> tuple[Way, ...]:
     """All ways, the smallest standard error first; nothing if one table is asked for."""
     if goals.asked is None or len(goals.asked.views) == 1:
         return ()
-    ways = (_asked(way, goals) for way in WAYS)
+    ways = (_asked(way, goals) for way in forecast.WAYS)
     return tuple(sorted(ways, key=lambda way: (way.standard_error is None, way.standard_error or 0.0)))
 
 
 def _asked(way: str, goals: Goals) -> Way:
     try:
-        law = best_report(goals, ways=[way]).law
+        law = forecast.best_report(goals, ways=[way]).law
     except Unsuitable:
         return Way(way, None, None, _WHY[way])
     return Way(way, law.promise(goals, 1).standard_error, law.promise(goals, goals.pooled).radius_upper)
@@ -432,7 +419,7 @@ def _more_pooled(goals: Goals, error: float) -> Iterator[Change]:
 def _fewer_answers(goals: Goals, error: float) -> Iterator[Change]:
     if goals.asked is not None or goals.discovered is not None or goals.size == 2:
         return
-    excess = _excess(goals.with_values(3), "values", error)
+    excess = _excess(goals.replace(encoding=None, bits=None, strings=None, values=3), "values", error)
     fewer = largest_integer(excess, 3, low=3, high=goals.size - 1)
     yield Change("values", fewer, f"at most {fewer:,} answers")
 
@@ -497,7 +484,7 @@ def better_from(goals: Goals) -> float | None:
         return eps, card.held_variance(share) / people - min(_variance(turn, alone, share) for turn in turns)
 
     crossings = [
-        eps for width in widths(goals.width, _QUIETEST) if (eps := _crossing(width, excess)) <= LARGEST_EPS
+        eps for width in forecast.widths(goals.width, _QUIETEST) if (eps := _crossing(width, excess)) <= LARGEST_EPS
     ]
     return min(crossings, default=None)
 
@@ -506,9 +493,9 @@ def _variance(turn: Goals, eps: float, share: float) -> float:
     """The variance of a round with one turn, by a report of this eps about this many looks."""
     people, bits = turn.people or 1, turn.width
     if (turn.looks or 1) > 1:
-        noise = path_report(turn, eps).law.noise(share)
+        noise = forecast.path_report(turn, eps).law.noise(share)
     else:
-        reports = (NoisyInnerProduct(bits=bits, eps=eps, width=width) for width in widths(bits, eps))
+        reports = (NoisyInnerProduct(bits=bits, eps=eps, width=width) for width in forecast.widths(bits, eps))
         noise = min(report.held_variance(share) for report in reports)
     return survey_variance(noise, share, max(1.0, float(people * turn.turns.chance)), people)
 
@@ -554,10 +541,10 @@ class Part(NamedTuple):
 
     name: str
     encoding: Encoding
-    figure: Promise
-    one_round: Promise
-    quarter: Promise
-    all_rounds: Promise
+    figure: forecast.Promise
+    one_round: forecast.Promise
+    quarter: forecast.Promise
+    all_rounds: forecast.Promise
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -617,6 +604,6 @@ def _part(name: str, encoding: Encoding, together: Plan) -> Part:
     asked = together.solved.asked
     if asked is None:
         raise TypeError("the goals must ask for tables")
-    law = table_law(together.mechanism, together.solved, AskedTables(asked.views, (asked.named(name),)))
+    law = forecast.table_law(together.mechanism, together.solved, AskedTables(asked.views, (asked.named(name),)))
     promises = (together.figure, together.one_round, together.quarter, together.all_rounds)
     return Part(name, encoding, *(law.promise(together.solved, promise.rounds) for promise in promises))

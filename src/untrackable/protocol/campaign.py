@@ -53,6 +53,7 @@ _MOST_SUITES = 8
 """The largest number of suites of a gateway key."""
 LONGEST_DELAY = 30 * 86400
 """The longest time from the end of a round to its release, in seconds."""
+_SHORTEST_DELAY, _HOUR = 600, 3600
 _MOST_WIPES = 100
 """The largest number of wipes that a campaign allows."""
 _LONGEST_FRACTION = 40
@@ -82,12 +83,10 @@ class CrowdGuarantee:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The guarantee as JSON."""
         return {name: plain(getattr(self, name)) for name in CrowdGuarantee.__slots__}
 
     @staticmethod
     def from_json(given: object) -> "CrowdGuarantee":
-        """The guarantee of this JSON."""
         return CrowdGuarantee(**fields_of("the crowd", given, CrowdGuarantee.__slots__))
 
 
@@ -114,12 +113,10 @@ class GatewayKey:
         return self.config[0]
 
     def to_json(self) -> dict[str, Any]:
-        """The key as JSON."""
         return {"config": self.config.hex(), "first_round": self.first_round}
 
     @staticmethod
     def from_json(given: object) -> "GatewayKey":
-        """The key of this JSON."""
         fields = fields_of("the gateway key", given, GatewayKey.__slots__)
         if not isinstance(fields["config"], str) or not _HEX.fullmatch(fields["config"]):
             raise CampaignError("the config of a gateway key must be lower-case hexadecimal digits")
@@ -144,13 +141,16 @@ class HoldingRelay:
         WebAddress.parse("the relay's address", self.address)
         checks.settle(self, delay=checks.integer("delay", self.delay, low=0, high=LONGEST_DELAY))
 
+    @staticmethod
+    def usual(address: str, first_end: int) -> "HoldingRelay":
+        """The relay that releases at the first full hour at least ten minutes after the end of the first round."""
+        return HoldingRelay(address, -(-(first_end + _SHORTEST_DELAY) // _HOUR) * _HOUR - first_end)
+
     def to_json(self) -> dict[str, Any]:
-        """The relay as JSON."""
         return {"address": self.address, "delay": self.delay}
 
     @staticmethod
     def from_json(given: object) -> "HoldingRelay":
-        """The relay of this JSON."""
         return HoldingRelay(**fields_of("the relay", given, HoldingRelay.__slots__))
 
 
@@ -182,7 +182,6 @@ class Gateway:
         return self.keys[serving - 1 :]
 
     def to_json(self) -> dict[str, Any]:
-        """The keys and the relay as JSON."""
         relay = {} if self.relay is None else {"relay": self.relay.to_json()}
         return {"keys": [key.to_json() for key in self.keys], **relay}
 
@@ -231,7 +230,6 @@ class Guarantee:
         return self == Guarantee(eps=self.eps, crowd=self.crowd)
 
     def to_json(self, *, turns: bool) -> dict[str, Any]:
-        """The guarantee as JSON."""
         crowd = {} if self.crowd is None else {"crowd": self.crowd.to_json()}
         return {**{name: plain(getattr(self, name)) for name in _guarantee_fields(turns)}, **crowd}
 
@@ -365,7 +363,6 @@ class Campaign:
         return number if 1 <= number <= (self.rounds or LAST_ROUND) else None
 
     def to_json(self) -> dict[str, Any]:
-        """The document as a JSON object."""
         return {
             **common_json(self, self.randomizer),
             **({} if self.gateway is None else {"gateway": self.gateway.to_json()}),

@@ -56,7 +56,6 @@ class Wire:
         checks.settle(self, report_bits=bits, size=_HEAD + -(-bits // 8))
 
     def encode(self, *, round: int, nonce: bytes, report: int) -> bytes:
-        """The bytes of one report."""
         round = checks.integer("round", round, low=1, high=LAST_ROUND)
         if not isinstance(nonce, bytes) or len(nonce) != NONCE:
             raise ValueError(f"nonce must be {NONCE} bytes")

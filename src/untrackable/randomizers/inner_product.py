@@ -4,15 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from untrackable import checks
-from untrackable.randomizers.randomness import (
-    Chance,
-    Entropy,
-    flip_chance,
-    flip_eps_upper,
-    independent_vectors,
-    noisy_symbol,
-    nonzero_vector,
-)
+from untrackable.randomizers import randomness
 
 LARGEST_BITS = 256
 LARGEST_WIDTH = 8
@@ -33,12 +25,12 @@ class NoisyInnerProduct:
     bits: int
     eps: float
     width: int
-    flip: Chance = field(init=False, repr=False)
+    flip: randomness.Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         bits = checks.integer("bits", self.bits, low=1, high=LARGEST_BITS)
         eps, width = checks.epsilon("eps", self.eps), checked_width(self.width, bits)
-        checks.settle(self, bits=bits, eps=eps, width=width, flip=flip_chance(eps, 1 << width))
+        checks.settle(self, bits=bits, eps=eps, width=width, flip=randomness.flip_chance(eps, 1 << width))
         if eps < smallest_eps(width):
             raise ValueError(f"eps must be at least {smallest_eps(width):.3g} for width {width}, got {eps}")
 
@@ -52,16 +44,16 @@ class NoisyInnerProduct:
         """Width of the vectors and the answer."""
         return self.width * (self.bits + 1)
 
-    def draw(self, value: int, entropy: Entropy) -> int:
+    def draw(self, value: int, entropy: randomness.Entropy) -> int:
         """A report. The vectors take entropy first, then the noise takes 8 bytes, or 16 if a wide answer lies."""
         value = checks.private_integer("value", value, below=self.values)
         if self.width == 1:
-            vector = nonzero_vector(self.bits, entropy)
+            vector = randomness.nonzero_vector(self.bits, entropy)
             parity = (vector & value).bit_count() & 1
             return 2 * vector + (parity ^ self.flip.happens(entropy))
-        vectors = independent_vectors(self.bits, self.width, entropy)
+        vectors = randomness.independent_vectors(self.bits, self.width, entropy)
         truth = sum(((vector & value).bit_count() & 1) << i for i, vector in enumerate(vectors))
-        answer = noisy_symbol(truth, 1 << self.width, self.flip, entropy)
+        answer = randomness.noisy_symbol(truth, 1 << self.width, self.flip, entropy)
         return joined(vectors, answer, self.bits)
 
     def possible(self, report: int) -> bool:
@@ -71,7 +63,7 @@ class NoisyInnerProduct:
 
     def largest_loss(self) -> float:
         """ln(p/q) of the truth and any other answer, rounded up."""
-        return flip_eps_upper(self.flip, 1 << self.width)
+        return randomness.flip_eps_upper(self.flip, 1 << self.width)
 
 
 def checked_width(width: int, bits: int) -> int:

@@ -4,16 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from untrackable import checks
-from untrackable.randomizers.randomness import (
-    WHOLE,
-    Chance,
-    Entropy,
-    below,
-    draw_subset,
-    flip_chance,
-    flip_eps_upper,
-    log_ratio_upper,
-)
+from untrackable.randomizers import randomness
 
 LARGEST_SET = 4096
 """The largest number of values of a list."""
@@ -24,7 +15,7 @@ class OneNoisyBit:
     """The common part of local mechanisms whose report is one bit, flipped with probability 1/(e^eps + 1)."""
 
     __slots__ = ()
-    flip: Chance
+    flip: randomness.Chance
     report_bits = 1
 
     def possible(self, report: int) -> bool:
@@ -32,7 +23,7 @@ class OneNoisyBit:
 
     def largest_loss(self) -> float:
         """ln((1-η)/η), rounded up."""
-        return flip_eps_upper(self.flip)
+        return randomness.flip_eps_upper(self.flip)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +31,15 @@ class RandomizedResponse(OneNoisyBit):
     """A report is the person's bit, or with probability 1/(e^eps + 1) the other one."""
 
     eps: float
-    flip: Chance = field(init=False, repr=False)
+    flip: randomness.Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         checks.settle(self, eps=checks.epsilon("eps", self.eps))
-        checks.settle(self, flip=flip_chance(self.eps))
+        checks.settle(self, flip=randomness.flip_chance(self.eps))
 
     values = 2
 
-    def draw(self, value: int, entropy: Entropy) -> int:
+    def draw(self, value: int, entropy: randomness.Entropy) -> int:
         """The bit or its opposite, from 8 bytes of entropy."""
         return checks.private_integer("value", value, below=2) ^ self.flip.happens(entropy)
 
@@ -64,17 +55,17 @@ class OneBitMean(OneNoisyBit):
 
     values: int
     eps: float
-    flip: Chance = field(init=False, repr=False)
+    flip: randomness.Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = checks.integer("values", self.values, low=2, high=MOST_VALUES)
         checks.settle(self, values=values, eps=checks.epsilon("eps", self.eps))
-        checks.settle(self, flip=flip_chance(self.eps))
+        checks.settle(self, flip=randomness.flip_chance(self.eps))
 
-    def draw(self, value: int, entropy: Entropy) -> int:
+    def draw(self, value: int, entropy: randomness.Entropy) -> int:
         """A report. The rounding takes 8 bytes of entropy or more, and then the noise 8 bytes."""
         value = checks.private_integer("value", value, below=self.values)
-        rounded = below(self.values - 1, entropy) < value
+        rounded = randomness.below(self.values - 1, entropy) < value
         return int(rounded ^ self.flip.happens(entropy))
 
 
@@ -90,13 +81,13 @@ class SubsetSelection:
     values: int
     eps: float
     size: int = 0
-    miss: Chance = field(init=False, repr=False)
+    miss: randomness.Chance = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = checks.integer("values", self.values, low=2, high=LARGEST_SET)
         eps = checks.epsilon("eps", self.eps)
         size = checks.integer("size", self.size, low=0, high=values - 1) or best_size(values, eps)
-        checks.settle(self, values=values, eps=eps, size=size, miss=flip_chance(eps, values, size))
+        checks.settle(self, values=values, eps=eps, size=size, miss=randomness.flip_chance(eps, values, size))
         if self.odds[0] <= self.odds[1]:
             raise ValueError(
                 f"eps is too small for {values} values and sets of {size}: reports reveal nothing, got {eps}"
@@ -110,13 +101,13 @@ class SubsetSelection:
     def odds(self) -> tuple[int, int]:
         """The odds of a set with the value against one without it, as two integers: the exact e^eps."""
         missed = self.miss.threshold
-        return (WHOLE - missed) * (self.values - self.size), missed * self.size
+        return (randomness.WHOLE - missed) * (self.values - self.size), missed * self.size
 
-    def draw(self, value: int, entropy: Entropy) -> int:
+    def draw(self, value: int, entropy: randomness.Entropy) -> int:
         """A report: 8 bytes decide whether the set misses the value, and then each other element is drawn."""
         value = checks.private_integer("value", value, below=self.values)
         missed = self.miss.happens(entropy)
-        others = draw_subset(self.size - (not missed), self.values - 1, entropy)
+        others = randomness.draw_subset(self.size - (not missed), self.values - 1, entropy)
         lower = others & ((1 << value) - 1)
         return (others >> value) << (value + 1) | (not missed) << value | lower
 
@@ -126,7 +117,7 @@ class SubsetSelection:
 
     def largest_loss(self) -> float:
         """The log of the odds of a set with the value and of one without it, rounded up."""
-        return log_ratio_upper(*self.odds)
+        return randomness.log_ratio_upper(*self.odds)
 
 
 def best_size(values: int, eps: float) -> int:
@@ -152,7 +143,7 @@ class Present:
     values = 1
     report_bits = 1
 
-    def draw(self, value: int, entropy: Entropy) -> int:
+    def draw(self, value: int, entropy: randomness.Entropy) -> int:
         """0, without any entropy."""
         return checks.private_integer("value", value, below=1)
 

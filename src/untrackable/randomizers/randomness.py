@@ -33,21 +33,6 @@ WHOLE = 1 << 64
 """Probabilities are integers over this number."""
 
 
-class Recorded:
-    """Entropy from a given byte string, for test vectors. Running out of bytes is an error."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.used = 0
-
-    def __call__(self, size: int) -> bytes:
-        """The next bytes."""
-        if self.used + size > len(self._data):
-            raise ValueError(f"recorded entropy has {len(self._data)} bytes, more are needed")
-        self.used += size
-        return self._data[self.used - size : self.used]
-
-
 def word(entropy: Entropy) -> int:
     """A uniform 64-bit integer, from 8 bytes."""
     return int.from_bytes(entropy(8), "big")

@@ -113,8 +113,7 @@ class Design:
         """The bits that candidates set on average; None if there are no candidates."""
         if columns.size == 0:
             return None
-        mean: FloatArray = self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size)
-        return mean
+        return np.asarray(self.matrix[:, columns] @ np.full(columns.size, 1 / columns.size))
 
     def covers_everything(self) -> bool:
         """Whether a string that is not listed looks, on average, like a mixture of those that are.
@@ -414,26 +413,25 @@ def solve(design: Design, chosen: Indices, shares: FloatArray, *, background: Fl
 def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, background: FloatArray | None) -> Fit:
     """Fit the chosen candidates, and test every candidate."""
     solved = solve(design, chosen, shares, background=background)
-    chosen, columns, weights, inverse = solved.chosen, solved.columns, solved.weights, solved.inverse
-    solution, fitted, rest = solved.solution, solved.fitted, solved.rest
+    chosen, weights, rest = solved.chosen, solved.weights, solved.rest
     lead = int(background is not None)
     left = float(weights @ rest**2)
-    free = max(1, rest.size - solution.size)
+    free = max(1, rest.size - solved.solution.size)
     dispersion = max(1.0, left / free)
     middle = float(weights @ design.shares / weights.sum()) if lead else 0.0
     spread = float(weights @ (design.shares - middle) ** 2)
 
     notable = left > free + _NOTABLE * np.sqrt(2 * free)
-    proportions, variances, own = _added(design, columns, weights, rest, inverse)
+    proportions, variances, own = _added(design, solved)
     variances *= dispersion
-    proportions[chosen] = solution[lead:]
-    held = np.maximum(0.0, solution[lead:])
-    rows = inverse[lead:]
-    covariance = rows @ _spread(design, columns, weights, fitted, held, lead) @ rows.T
+    proportions[chosen] = solved.solution[lead:]
+    held = np.maximum(0.0, solved.solution[lead:])
+    rows = solved.inverse[lead:]
+    covariance = rows @ _spread(design, solved, held) @ rows.T
     # The people who reported are the whole population, so who they are is not a matter of chance.
     covariance -= (np.diag(held) - np.outer(held, held)) / design.total
     covariance *= dispersion
-    seen = (columns.T @ columns.multiply((weights**2 * rest**2)[:, None])).toarray()
+    seen = (solved.columns.T @ solved.columns.multiply((weights**2 * rest**2)[:, None])).toarray()
     own[chosen] = np.einsum("ij,jk,ik->i", rows, seen, rows)
     bits = np.diff(design.matrix.indptr)
     own *= np.where(bits > 1, bits / np.maximum(1, bits - 1), 0.0)
@@ -443,9 +441,9 @@ def least_squares(design: Design, chosen: Indices, shares: FloatArray, *, backgr
     return Fit(
         columns=chosen,
         background=background,
-        solution=solution,
+        solution=solved.solution,
         weights=weights,
-        inverse=inverse,
+        inverse=solved.inverse,
         rest=rest,
         proportions=proportions,
         variances=variances,
@@ -497,25 +495,19 @@ def independent(gram: FloatArray) -> Indices:
     return np.array(kept, dtype=np.int64)
 
 
-def _added(
-    design: Design,
-    columns: csc_array,
-    weights: FloatArray,
-    rest: FloatArray,
-    inverse: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _added(design: Design, solved: _Solved) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The proportion of each candidate if it alone were added to the model, and its two variances.
 
     A candidate that is a mixture of those in the model has the proportion NaN.
     """
-    heavy = csr_array(columns.multiply(weights[:, None]).T)
-    turned = design.matrix.T
+    weights, rest, turned = solved.weights, solved.rest, design.matrix.T
+    heavy = csr_array(solved.columns.multiply(weights[:, None]).T)
     squares: FloatArray = turned @ weights
     new = squares.copy()
     for start in range(0, new.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         products = (heavy @ design.matrix[:, block]).toarray()
-        new[block] -= np.einsum("ij,ij->j", products, inverse @ products)
+        new[block] -= np.einsum("ij,ij->j", products, solved.inverse @ products)
     new[new <= _DEPENDENT * squares] = np.nan
     proportions: FloatArray = (turned @ (weights * rest)) / new
     # These are the residuals of its own bits once it has been added.
@@ -524,14 +516,14 @@ def _added(
     return proportions, 1 / new, own
 
 
-def _spread(
-    design: Design, model: csc_array, weights: FloatArray, fitted: FloatArray, held: FloatArray, lead: int
-) -> FloatArray:
+def _spread(design: Design, solved: _Solved, held: FloatArray) -> FloatArray:
     """Covariance of the products of the model's columns with the shares.
 
     Reports are independent. Given its Bloom filter, the noise of each bit of a report is independent. But the bits
     that one value sets are correlated: a person holds the value and sets all of them, or does not.
     """
+    model, weights, fitted = solved.columns, solved.weights, solved.fitted
+    lead = model.shape[1] - held.size
     background = max(0.0, float((fitted - model[:, lead:] @ held).mean())) if lead else 0.0
     alone = design.noise(fitted) + background / design.people
     spread: FloatArray = (model.T @ model.multiply((weights**2 * alone)[:, None])).toarray()

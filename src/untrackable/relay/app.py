@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import ipaddress
 import logging
 import re
 import secrets
@@ -26,6 +25,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import ClassVar
 
 from starlette.applications import Starlette
 from starlette.convertors import IntegerConvertor, register_url_convertor
@@ -37,14 +37,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from untrackable import checks
-from untrackable.relay.gateway import GatewayAddress, GatewayAnswer, GatewayConnections, NotRelayed, RelayProblem
+from untrackable.relay.gateway import GatewayAddress, GatewayAnswer, GatewayConnections, RelayProblem
 from untrackable.relay.held_reports import HeldReports, Release
 from untrackable.relay.holding import Holding, HoldingSettings
 from untrackable.serving import server
 from untrackable.serving.clock_jumps import ClockJumpDetector
-from untrackable.serving.connections import BoundedProtocol
 from untrackable.serving.problems import MEDIA_TYPE as PROBLEM
-from untrackable.serving.problems import BrowserAccess, ErrorGuard, common_problem, problem_response
+from untrackable.serving.problems import BrowserAccess, ErrorGuard, Refused, common_problem, problem_response
+from untrackable.serving.small_posts import AnswerSmall, SmallPost, SmallPostProtocol, answer_head
 
 _log = logging.getLogger("untrackable.relay")
 
@@ -111,13 +111,25 @@ def serve_relay(bound: socket.socket, settings: RelaySettings, held: HeldReports
     """Relay until the process is told to end. `held` are the reports of a relay that holds."""
     settings = replace(settings, connections=server.affordable_connections(settings.connections))
     RelayProtocol.settings = settings
-    server.run(functools.partial(create_relay, settings, held), bound, http=RelayProtocol)
+    server.run(functools.partial(_application, settings, held), bound, http=RelayProtocol)
 
 
-class RelayProtocol(BoundedProtocol):
-    """An HTTP connection of a relay."""
+def _application(settings: RelaySettings, held: HeldReports | None) -> Starlette:
+    app = create_relay(settings, held)
+    RelayProtocol.relay = app.state.relay
+    return app
+
+
+class RelayProtocol(SmallPostProtocol):
+    """An HTTP connection of a relay. Reports on it are held without a task."""
 
     problems = RelayProblem
+    stored = answer_head(202, (b"content-length", b"0"))
+    relay: ClassVar[_Relay | None] = None
+    """Holds reports that have arrived whole. Other requests are answered by the application."""
+
+    def store_small(self, post: SmallPost, answer: AnswerSmall) -> bool:
+        return self.relay is not None and self.relay.hold_small(post, self.client, answer)
 
 
 _TIME = "[0-9]{1,12}"
@@ -143,7 +155,7 @@ def create_relay(
     one = "/gateways/{gateway}"
 
     def refusal(error: Exception, scope: Scope | None = None) -> Response:
-        known = (error.problem, error.detail) if isinstance(error, NotRelayed) else None
+        known = (error.problem, error.detail) if isinstance(error, Refused) else None
         problem, detail = known or common_problem(RelayProblem, error, "relay")
         answer = problem_response(problem, detail, retry_after=settings.retry_after)
         if isinstance(error, HTTPException):
@@ -163,15 +175,16 @@ def create_relay(
         ],
         lifespan=relay.running,
         middleware=[Middleware(_Guard, refusal=refusal), Middleware(PageAccess, refusal=refusal)],
-        exception_handlers=dict.fromkeys((NotRelayed, HTTPException), refused),
+        exception_handlers=dict.fromkeys((Refused, HTTPException), refused),
     )
     app.router.redirect_slashes = False
+    app.state.relay = relay
     return app
 
 
 class _Guard(ErrorGuard):
     log = _log
-    ending = NotRelayed(RelayProblem.BUSY, "the relay is shutting down")
+    ending = Refused(RelayProblem.BUSY, "the relay is shutting down")
     disconnected = ClientDisconnect
 
 
@@ -183,10 +196,11 @@ class PageAccess(BrowserAccess):
     """Lets web pages of every origin send sealed reports, and nothing else."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[Exception], Response]) -> None:
-        refused = NotRelayed(RelayProblem.MALFORMED_REQUEST, "pages may send sealed reports, and no other request")
+        refused = Refused(RelayProblem.MALFORMED_REQUEST, "pages may send sealed reports, and no other request")
         super().__init__(app, addresses=_SHARED, origins=["*"], methods=["POST"], refused=lambda: refusal(refused))
 
 
+_RELEASE = re.compile(f"/gateways/([^/]+)/releases/({_TIME})")
 REQUEST, ANSWER = "message/ohttp-req", "message/ohttp-res"
 _LARGEST_ANSWER = 4 << 10
 _NO_STORE = {"cache-control": "no-store"}
@@ -201,6 +215,8 @@ class _Relay:
         self._settings = settings
         self._counts = SenderCounts(settings.per_minute)
         self._waiting = 0
+        name = settings.sender_header
+        self._sender_header = None if name is None else re.compile(rb"(?im)^%s:(.*)\r$" % re.escape(name.encode()))
         self._held, self._clock = held, clock or time.time
         self._trusted = clock or ClockJumpDetector(time.time, log=_log, work="The next release").trusted_time
         self.gateways: dict[str, _Gateway] = {}
@@ -236,8 +252,24 @@ class _Relay:
         """Hold a sealed report for a release. Everybody gets the same answer, once the report is on disk."""
         holding, release = self._release(request)
         async with self._admitted(request) as body:
-            await holding.hold(release, body)
+            pass
+        await holding.hold(release, body)
         return Response(None, 202, _NO_STORE)
+
+    def hold_small(self, post: SmallPost, client: tuple[str, int] | None, answer: AnswerSmall) -> bool:
+        """Queue a report that has arrived whole. False if this is anything else, or refused before it is read."""
+        release = _RELEASE.fullmatch(post.path)
+        if release is None or self.holding is None or release[1] not in self.gateways:
+            return False
+        if post.media_type != REQUEST.encode() or len(post.body) != SEALED_LENGTH or self._full():
+            return False
+        if not self._counts.allows(self._address(post.head, client)):
+            return False
+        try:
+            self.holding.hold_small(Release(release[1], int(release[2])), post.body, answer)
+        except Refused as refused:
+            asyncio.get_running_loop().call_soon(answer, refused)
+        return True
 
     async def released(self, request: Request) -> Response:
         """How many reports a release had that has begun, so that everybody can compare."""
@@ -249,51 +281,56 @@ class _Relay:
         return Response(await self._gateway(request).keys.get(), 200, _NO_STORE, KEYS_MEDIA_TYPE)
 
     async def health(self, request: Request) -> Response:
-        """Answer "ok" if the process works."""
+        """Answer "ok" if the process works, and still stores reports if it holds any."""
+        if self.holding is not None:
+            self.holding.check_thread()
         return JSONResponse({"status": "ok"}, headers=_NO_STORE)
 
     @asynccontextmanager
     async def _admitted(self, request: Request) -> AsyncIterator[bytes]:
         """The body of a request, if its sender may send it and not too many requests wait."""
-        if not self._counts.allows(self._address(request)):
-            raise NotRelayed(RelayProblem.TOO_MANY, f"send at most {self._settings.per_minute} requests a minute")
+        head = b"".join(b"%s: %s\r\n" % pair for pair in request.headers.raw)
+        if not self._counts.allows(self._address(head, request.client)):
+            raise Refused(RelayProblem.TOO_MANY, f"send at most {self._settings.per_minute} requests a minute")
         body = await _sealed_body(request)
-        if self._waiting >= self._settings.waiting:
-            raise NotRelayed(RelayProblem.BUSY, "too many requests wait")
+        if self._full():
+            raise Refused(RelayProblem.BUSY, "too many requests wait")
         self._waiting += 1
         try:
             yield body
         finally:
             self._waiting -= 1
 
+    def _full(self) -> bool:
+        unanswered = 0 if self.holding is None else self.holding.unanswered
+        return self._waiting + unanswered >= self._settings.waiting
+
     def _release(self, request: Request) -> tuple[Holding, Release]:
         self._gateway(request)
         if self.holding is None:
-            raise NotRelayed(RelayProblem.NOT_FOUND, "this relay holds no reports")
+            raise Refused(RelayProblem.NOT_FOUND, "this relay holds no reports")
         return self.holding, Release(request.path_params["gateway"], request.path_params["time"])
 
     def _gateway(self, request: Request) -> _Gateway:
         gateway = self.gateways.get(request.path_params["gateway"])
         if gateway is None:
-            raise NotRelayed(RelayProblem.NOT_FOUND, "this relay forwards to no gateway of this name")
+            raise Refused(RelayProblem.NOT_FOUND, "this relay forwards to no gateway of this name")
         return gateway
 
-    def _address(self, request: Request) -> str:
+    def _address(self, head: bytes, client: tuple[str, int] | None) -> str:
         """The sender's address, which is used to count and for nothing else.
 
         A proxy adds it as the last one, so addresses before it are of the sender's own making.
         """
-        header = self._settings.sender_header
-        address = "" if header is None else ",".join(request.headers.getlist(header)).rpartition(",")[2].strip()
-        if address:
-            return address
-        return "" if request.client is None else request.client.host
+        found = () if self._sender_header is None else self._sender_header.findall(head)
+        address = b",".join(found).rpartition(b",")[2].strip().decode("latin-1")
+        return address or ("" if client is None else client[0])
 
 
 async def _sealed_body(request: Request) -> bytes:
     """The body of a request, which has exactly the length of a sealed report."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != REQUEST:
-        raise NotRelayed(RelayProblem.MEDIA_TYPE, f"the body must have the media type {REQUEST}")
+        raise Refused(RelayProblem.MEDIA_TYPE, f"the body must have the media type {REQUEST}")
     if request.headers.get("content-length", str(SEALED_LENGTH)) != str(SEALED_LENGTH):
         raise _other_length()
     body = b""
@@ -306,8 +343,8 @@ async def _sealed_body(request: Request) -> bytes:
     return body
 
 
-def _other_length() -> NotRelayed:
-    return NotRelayed(RelayProblem.OTHER_LENGTH, f"a sealed report has {SEALED_LENGTH} bytes")
+def _other_length() -> Refused:
+    return Refused(RelayProblem.OTHER_LENGTH, f"a sealed report has {SEALED_LENGTH} bytes")
 
 
 class _Gateway:
@@ -330,7 +367,7 @@ class _Gateway:
         answer = await self._connections.post(body, REQUEST, _LARGEST_ANSWER)
         problem = 400 <= answer.status <= 599 and answer.media_type == PROBLEM.encode()
         if not _is_sealed(answer) and not problem:
-            raise NotRelayed(RelayProblem.GATEWAY_ANSWER, "the gateway's answer is neither sealed nor a problem")
+            raise Refused(RelayProblem.GATEWAY_ANSWER, "the gateway's answer is neither sealed nor a problem")
         return answer
 
     async def takes(self, body: bytes) -> bool:
@@ -341,7 +378,7 @@ class _Gateway:
         """
         try:
             answer = await self._releasing.post(body, REQUEST, _LARGEST_ANSWER)
-        except NotRelayed:
+        except Refused:
             return False
         return _is_sealed(answer) or (answer.status == 400 and answer.media_type == PROBLEM.encode())
 
@@ -364,7 +401,7 @@ class PublishedKeys:
     def __init__(self, connections: GatewayConnections, clock: Callable[[], float] = time.monotonic) -> None:
         self._connections, self._clock = connections, clock
         self._asking = asyncio.Lock()
-        self._keys: bytes | NotRelayed = b""
+        self._keys: bytes | Refused = b""
         self._until = clock()
 
     async def get(self) -> bytes:
@@ -372,16 +409,16 @@ class PublishedKeys:
         async with self._asking:
             if self._clock() >= self._until:
                 await self._ask()
-        if isinstance(self._keys, NotRelayed):
-            raise NotRelayed(self._keys.problem, self._keys.detail)
+        if isinstance(self._keys, Refused):
+            raise Refused(self._keys.problem, self._keys.detail)
         return self._keys
 
     async def _ask(self) -> None:
         try:
             answer = await self._connections.get(_LARGEST_KEYS)
             if answer.status != 200 or answer.media_type != KEYS_MEDIA_TYPE.encode() or not answer.content:
-                raise NotRelayed(RelayProblem.GATEWAY_ANSWER, "the gateway does not publish its keys")
-        except NotRelayed as error:
+                raise Refused(RelayProblem.GATEWAY_ANSWER, "the gateway does not publish its keys")
+        except Refused as error:
             self._keys, self._until = error, self._clock() + _FAILED_SECONDS
         else:
             self._keys, self._until = answer.content, self._clock() + _FRESH_SECONDS
@@ -391,6 +428,8 @@ _PLACES = 1 << 16
 _SECONDS = 60.0
 _KEY_BYTES = 16
 _NETWORK_BITS = 64
+_MAPPED = bytes(10) + b"\xff\xff"
+"""What an IPv4 address begins with that is written as one of IPv6."""
 
 
 class SenderCounts:
@@ -418,12 +457,9 @@ class SenderCounts:
 
 def sender(address: str) -> bytes:
     """One sender: an IPv4 address, or the network of an IPv6 address, all of which one household has."""
+    address = address.partition("%")[0]
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
+        packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+    except (OSError, ValueError):
         return address.encode()
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return parsed.ipv4_mapped.packed
-        return parsed.packed[: _NETWORK_BITS // 8]
-    return parsed.packed
+    return packed[len(_MAPPED) :] if packed.startswith(_MAPPED) else packed[: _NETWORK_BITS // 8]

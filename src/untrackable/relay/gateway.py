@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import httptools
 
-from untrackable.serving.problems import ProblemType
+from untrackable.serving.problems import ProblemType, Refused
 from untrackable.web_address import WebAddress
 
 WELL_KNOWN = "/.well-known/ohttp-gateway"
@@ -94,14 +94,6 @@ class RelayProblem(ProblemType):
     FULL = ("full", 507, "The relay has no room for the report; try again later")
 
 
-class NotRelayed(Exception):
-    """A request is not relayed, or its answer is not. `detail` says why, and has nothing about the sender."""
-
-    def __init__(self, problem: RelayProblem, detail: str) -> None:
-        super().__init__(detail)
-        self.problem, self.detail = problem, detail
-
-
 _IDLE_SECONDS = 4.0
 """An idle connection is not used again after this time. Many servers close it after 5 seconds."""
 _LARGEST_HEAD = 16 << 10
@@ -150,11 +142,11 @@ class GatewayConnections:
             async with asyncio.timeout(self._seconds), self._turns:
                 return await self._exchange(request, largest)
         except TimeoutError:
-            raise NotRelayed(
+            raise Refused(
                 RelayProblem.GATEWAY_TOO_SLOW, f"the gateway did not answer within {self._seconds:g} seconds"
             ) from None
         except (OSError, _Closed):
-            raise NotRelayed(
+            raise Refused(
                 RelayProblem.GATEWAY_UNREACHABLE, "there is no connection to the gateway, or it broke off"
             ) from None
 
@@ -282,5 +274,5 @@ class _ArrivingAnswer:
             self.complete, self.keeps_alive = True, self._parser.should_keep_alive()
 
 
-def _not_passed_on(why: str) -> NotRelayed:
-    return NotRelayed(RelayProblem.GATEWAY_ANSWER, f"the gateway's answer is not passed on: {why}")
+def _not_passed_on(why: str) -> Refused:
+    return Refused(RelayProblem.GATEWAY_ANSWER, f"the gateway's answer is not passed on: {why}")

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from untrackable import checks
-from untrackable.relay.gateway import NotRelayed, RelayProblem
+from untrackable.relay.gateway import RelayProblem
 from untrackable.relay.held_reports import FIRST, HeldReports, HoldingFailed, Release
-from untrackable.serving.problems import error_location
+from untrackable.serving.group_commit import GroupCommit, Outcome, Waiting
+from untrackable.serving.problems import Refused, error_location
 
 _log = logging.getLogger("untrackable.relay")
 _Result = TypeVar("_Result")
@@ -41,6 +42,8 @@ _EXPIRY_SECONDS = 3600.0
 """How often the relay looks for reports that are deleted because no gateway has taken them.
 
 A relay that was away for days tries for as long to deliver them first."""
+_NEW, _NEW_SECONDS = 1 << 15, 5.0
+"""The number of new reports that become rows at once, and the longest time until they do."""
 _MOST_TIMES = 100_000
 """The largest number of times for which a relay holds reports at once."""
 
@@ -81,16 +84,20 @@ PassOn = Callable[[Release, bytes], Awaitable[bool]]
 """Passes a report of a release on. True if it never needs to be passed on again."""
 
 
-class _Arrived(NamedTuple):
-    """A report that waits to be stored, and what is told once it is."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Arrived(Waiting):
+    """A report that waits to be stored."""
 
     release: Release
-    body: bytes
-    stored: asyncio.Future[None]
 
 
-class Holding:
+class Holding(GroupCommit[_Arrived]):
     """The held reports of one relay, and their releases."""
+
+    log = _log
+    fault = RelayProblem.INTERNAL
+    group_bytes = 1 << 20
+    synced_bytes = 1 << 20
 
     def __init__(
         self,
@@ -104,44 +111,53 @@ class Holding:
         """`trusted` is the time by which releases begin; None while the clock is doubted: none can be undone."""
         self._settings, self._held, self._pass_on, self._clock = settings, held, pass_on, clock
         self._trusted, self._gateways = trusted, gateways
-        self._thread = ThreadPoolExecutor(1, "held-reports")
+        self._jobs = ThreadPoolExecutor(1, "held-reports")
+        self._many = asyncio.Event()
+        """Set when new reports should become rows."""
         self._counts: Counter[Release] = Counter(self._held.counts())
         self._total = self._counts.total()
         self._begun = self._held.begun()
-        self._arrived: list[_Arrived] = []
-        self._wake = asyncio.Event()
         self._after: dict[Release, bytes] = {}
         """For releases under way: the last report that was tried."""
+        self.unanswered = 0
+        """The number of reports whose senders wait."""
+        super().__init__()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Store and release within the block."""
-        with self._thread:
-            work = [self._store(), self._expire(), *(self._release_all(gateway) for gateway in self._gateways)]
-            tasks = [asyncio.create_task(one) for one in work]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                with contextlib.suppress(HoldingFailed):
-                    await self._in_thread(self._held.tidy)
-                await self._in_thread(self._held.close)
+        work = [self._spread(), self._expire(), *(self._release_all(gateway) for gateway in self._gateways)]
+        tasks = [asyncio.create_task(one) for one in work]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.to_thread(self.stop)
+            with contextlib.suppress(HoldingFailed):
+                await self._in_thread(self._held.tidy)
+            await self._in_thread(self._held.close)
+            self._jobs.shutdown()
 
     async def hold(self, release: Release, body: bytes) -> None:
         """Store a report. It is on disk afterwards."""
+        outcome, settle = self._future()
+        self.hold_small(release, body, settle)
+        if (refused := await outcome) is not None:
+            raise refused
+
+    def hold_small(self, release: Release, body: bytes, answer: Callable[[Outcome], None]) -> None:
+        """Queue a report, or refuse it. `answer` is called once it is on disk, or will not be."""
         self._check(release)
         self._count(release, 1)
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._arrived.append(_Arrived(release, body, stored))
-        self._wake.set()
-        await stored
+        self.unanswered += 1
+        self._queue(_Arrived(release=release, body=body, answer=answer))
 
     def released(self, release: Release) -> ReleaseCount:
         """How many reports a release had. Nothing is told before it begins: it would show when people send."""
         if release not in self._begun:
-            raise NotRelayed(RelayProblem.NOT_FOUND, "no release of this time has begun, or it was long ago")
+            raise Refused(RelayProblem.NOT_FOUND, "no release of this time has begun, or it was long ago")
         return ReleaseCount(self._begun[release], self._counts[release])
 
     def _check(self, release: Release) -> None:
@@ -149,13 +165,13 @@ class Holding:
         settings, now = self._settings, self._clock()
         if release.time % settings.every:
             every = f"this relay releases reports at times that are multiples of {settings.every} seconds"
-            raise NotRelayed(RelayProblem.OTHER_RELEASE, every)
+            raise Refused(RelayProblem.OTHER_RELEASE, every)
         if release.time > now + settings.ahead * DAY:
-            raise NotRelayed(RelayProblem.OTHER_RELEASE, f"a release may be {settings.ahead} days ahead")
+            raise Refused(RelayProblem.OTHER_RELEASE, f"a release may be {settings.ahead} days ahead")
         if release.time <= now or release in self._begun:
-            raise NotRelayed(RelayProblem.RELEASED, "the reports of this release have been passed on")
+            raise Refused(RelayProblem.RELEASED, "the reports of this release have been passed on")
         if self._counts[release] >= settings.most_of_one or self._total >= settings.most:
-            raise NotRelayed(RelayProblem.FULL, "the relay holds as many reports as it may")
+            raise Refused(RelayProblem.FULL, "the relay holds as many reports as it may")
 
     def _count(self, release: Release, change: int) -> None:
         self._total += change
@@ -163,40 +179,42 @@ class Holding:
         if not self._counts[release]:
             del self._counts[release]
 
-    async def _store(self) -> None:
-        """Store together all reports that arrived while those before were being stored."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            arrived, self._arrived = self._arrived, []
-            for one in arrived:
-                if one.release in self._begun:
-                    self._answer(one, NotRelayed(RelayProblem.RELEASED, "the release has just begun"))
-            group = [one for one in arrived if one.release not in self._begun]
-            failed = None
-            try:
-                await self._in_thread(self._held.add, [(one.release, one.body) for one in group])
-            except HoldingFailed as error:
-                _log.error("Reports could not be stored, and their senders were told: %s", error)
-                problem = RelayProblem.FULL if error.full else RelayProblem.NOT_STORED
-                failed = NotRelayed(problem, "the report was not stored")
-            except Exception as error:
-                _log.error("Reports could not be stored because of a fault: %s", error_location(error))
-                failed = NotRelayed(
-                    RelayProblem.INTERNAL, "this is a fault of the relay; the report was not stored"
-                )
+    def _store_group(self, group: list[_Arrived]) -> None:
+        try:
+            with self._held.adding:
+                self._held.wait_for_room()
+                for one in group:
+                    if one.release in self._begun:
+                        one.outcome = Refused(RelayProblem.RELEASED, "the release has just begun")
+                self._held.add([(one.release, one.body) for one in group if one.outcome is None])
+        except HoldingFailed as error:
+            _log.error("Reports could not be stored, and their senders were told: %s", error)
+            problem = RelayProblem.FULL if error.full else RelayProblem.NOT_STORED
             for one in group:
-                self._answer(one, failed)
+                one.outcome = one.outcome or Refused(problem, "the report was not stored")
 
-    def _answer(self, one: _Arrived, failed: NotRelayed | None) -> None:
-        if failed is not None:
-            self._count(one.release, -1)
-        if one.stored.done():  # Its sender is gone.
-            return
-        if failed is None:
-            one.stored.set_result(None)
-        else:
-            one.stored.set_exception(failed)
+    async def _spread(self) -> None:
+        """Make rows of new reports soon, so that nothing shows for long which of them arrived together."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_NEW_SECONDS):
+                    await self._many.wait()
+            self._many.clear()
+            try:
+                if self._held.new:
+                    await self._in_thread(self._held.spread)
+            except HoldingFailed as error:
+                _log.error("New reports are kept apart, because the file cannot be written: %s", error)
+            except Exception as error:
+                _log.error("New reports are kept apart because of a fault: %s", error_location(error))
+
+    def _answer(self, group: list[_Arrived]) -> None:
+        for release, count in Counter(one.release for one in group if one.outcome is not None).items():
+            self._count(release, -count)
+        self.unanswered -= len(group)
+        if self._held.new >= _NEW:
+            self._many.set()
+        super()._answer(group)
 
     async def _release_all(self, gateway: str) -> None:
         """Pass on all reports for a gateway whose time has come, and try again while some are left."""
@@ -264,4 +282,4 @@ class Holding:
     ) -> _Result:
         """Use the file in the one thread that may. Work that has begun is finished, whatever happens here."""
         task = functools.partial(work, *args, **named)
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, task))
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._jobs, task))

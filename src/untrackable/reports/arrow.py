@@ -15,23 +15,7 @@ from numpy.typing import NDArray
 
 from untrackable.errors import UntrackableError
 from untrackable.extras import extra
-from untrackable.reports.files import (
-    BATCH,
-    CELL_BATCH,
-    FOOTER_KEY,
-    HEADER_KEY,
-    REPORT,
-    ROUND,
-    ArrayBatch,
-    ArrowStream,
-    Block,
-    CellBatch,
-    Footer,
-    Header,
-    SourceFile,
-    StorageLayout,
-    metadata_text,
-)
+from untrackable.reports import files
 
 with extra("files"):
     import pyarrow as pa
@@ -48,42 +32,42 @@ _AnyBatch = TypeVar("_AnyBatch")
 # --- writing ----------------------------------------------------------------------------------------------
 
 
-def write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, stream: bool = False) -> None:
+def write(file: IO[bytes], header: files.Header, blocks: Iterator[files.Block], *, stream: bool = False) -> None:
     """The format with an index at its end, which is also Feather version 2, or the one read from front to back."""
     opener = pa.ipc.new_stream if stream else pa.ipc.new_file
-    layout = StorageLayout(header.mechanism.report_bits)
-    schema, footer = _schema_of(layout, header.text()), Footer(header.text())
+    layout = files.StorageLayout(header.mechanism.report_bits)
+    schema, footer = _schema_of(layout, header.text()), files.Footer(header.text())
     with opener(file, schema) as writer:
         for block in blocks:
             writer.write_batch(pa.record_batch(_columns_of(block, layout), schema=schema))
             footer.add(*block)
-        nothing = Block(np.empty(0, dtype=np.int64), layout.empty)
+        nothing = files.Block(np.empty(0, dtype=np.int64), layout.empty)
         end = pa.record_batch(_columns_of(nothing, layout), schema=schema)
-        writer.write_batch(end, custom_metadata={FOOTER_KEY: footer.text()})
+        writer.write_batch(end, custom_metadata={files.FOOTER_KEY: footer.text()})
 
 
-def write_parquet(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
+def write_parquet(file: IO[bytes], header: files.Header, blocks: Iterator[files.Block]) -> None:
     """Sorted integers are stored as differences, which are short; rounds are stored in runs."""
-    layout = StorageLayout(header.mechanism.report_bits)
-    schema, footer = _schema_of(layout, header.text()), Footer(header.text())
-    shape = {} if layout.in_bytes else {"column_encoding": {REPORT: "DELTA_BINARY_PACKED"}}
-    options = {"use_dictionary": [ROUND], "compression": "none", "write_page_checksum": True, **shape}
+    layout = files.StorageLayout(header.mechanism.report_bits)
+    schema, footer = _schema_of(layout, header.text()), files.Footer(header.text())
+    shape = {} if layout.in_bytes else {"column_encoding": {files.REPORT: "DELTA_BINARY_PACKED"}}
+    options = {"use_dictionary": [files.ROUND], "compression": "none", "write_page_checksum": True, **shape}
     with pq.ParquetWriter(file, schema, write_statistics=False, **options) as writer:
         for block in blocks:
             table = pa.table(_columns_of(block, layout), schema=schema)
             writer.write_table(table, row_group_size=max(1, table.num_rows))
             footer.add(*block)
-        writer.add_key_value_metadata({FOOTER_KEY: footer.text()})
+        writer.add_key_value_metadata({files.FOOTER_KEY: footer.text()})
 
 
-def _schema_of(layout: StorageLayout, header: str) -> Any:
+def _schema_of(layout: files.StorageLayout, header: str) -> Any:
     """Two columns without gaps, and the header in the metadata."""
     kind = pa.binary(layout.size) if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
-    fields = [pa.field(ROUND, pa.int64(), nullable=False), pa.field(REPORT, kind, nullable=False)]
-    return pa.schema(fields, metadata={HEADER_KEY: header})
+    fields = [pa.field(files.ROUND, pa.int64(), nullable=False), pa.field(files.REPORT, kind, nullable=False)]
+    return pa.schema(fields, metadata={files.HEADER_KEY: header})
 
 
-def _columns_of(block: Block, layout: StorageLayout) -> list[Any]:
+def _columns_of(block: files.Block, layout: files.StorageLayout) -> list[Any]:
     """The columns of a block."""
     rounds = pa.array(block.rounds)
     if not layout.in_bytes:
@@ -110,26 +94,28 @@ class RecordBatchTable:
     names_may_be_shown = True
     part_name: str
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: files.SourceFile) -> None:
         self.file = file
         self.columns: list[str] = []
         self.header: str | None = None
         self.footer: str | None = None
 
-    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+    def arrays(self, layouts: Mapping[str, files.StorageLayout]) -> Iterator[files.ArrayBatch]:
         """These columns from the beginning, each with entries of its layout."""
 
-        def convert(batch: Any, row: int, done: float) -> ArrayBatch:
-            return ArrayBatch({name: self._array(batch, name, layouts[name], row) for name in layouts}, done)
+        def convert(batch: Any, row: int, done: float) -> files.ArrayBatch:
+            return files.ArrayBatch({name: self._array(batch, name, layouts[name], row) for name in layouts}, done)
 
-        return self._converted(list(layouts), BATCH, convert)
+        return self._converted(list(layouts), files.BATCH, convert)
 
-    def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
-        def convert(batch: Any, row: int, done: float) -> CellBatch:
+    def cells(self, columns: Sequence[str]) -> Iterator[files.CellBatch]:
+        def convert(batch: Any, row: int, done: float) -> files.CellBatch:
             cells = [_column(batch, name).to_pylist() for name in columns]
-            return CellBatch(range(row + 1, row + 1 + batch.num_rows), list(zip(*cells, strict=True)), {}, done)
+            return files.CellBatch(
+                range(row + 1, row + 1 + batch.num_rows), list(zip(*cells, strict=True)), {}, done
+            )
 
-        return self._converted(columns, CELL_BATCH, convert)
+        return self._converted(columns, files.CELL_BATCH, convert)
 
     def _converted(
         self, columns: Sequence[str], size: int, convert: Callable[[Any, int, float], _AnyBatch]
@@ -147,7 +133,7 @@ class RecordBatchTable:
         """Record batches of at most `size` rows with at least these columns, and how much has been read."""
         raise NotImplementedError
 
-    def _array(self, batch: Any, name: str, layout: StorageLayout, row: int) -> NDArray[Any]:
+    def _array(self, batch: Any, name: str, layout: files.StorageLayout, row: int) -> NDArray[Any]:
         """A column of a record batch. `row` is the number of rows before the batch."""
         column = _column(batch, name)
         if column.null_count:
@@ -199,13 +185,13 @@ class ArrowTable(RecordBatchTable):
 
     part_name = "record batch"
 
-    def __init__(self, file: SourceFile, *, stream: bool) -> None:
+    def __init__(self, file: files.SourceFile, *, stream: bool) -> None:
         super().__init__(file)
         self._stream = stream
         try:
             with self._source() as source, self._reader(source) as reader:
                 self.columns = list(reader.schema.names)
-                self.header = metadata_text(reader.schema.metadata or {}, HEADER_KEY)
+                self.header = files.metadata_text(reader.schema.metadata or {}, files.HEADER_KEY)
         except FAILURES as error:
             raise file.damaged_somewhere(error) from None
 
@@ -215,7 +201,7 @@ class ArrowTable(RecordBatchTable):
                 batch.validate()
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size), done
-                self.footer = metadata_text(metadata, FOOTER_KEY) if metadata else None
+                self.footer = files.metadata_text(metadata, files.FOOTER_KEY) if metadata else None
                 position.part += 1
 
     def _source(self) -> Any:
@@ -246,14 +232,14 @@ class ParquetTable(RecordBatchTable):
 
     part_name = "row group"
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: files.SourceFile) -> None:
         super().__init__(file)
         try:
             with pq.ParquetFile(file.path) as opened:
                 metadata = opened.metadata.metadata or {}
                 self.columns = list(opened.schema_arrow.names)
-            self.header = metadata_text(metadata, HEADER_KEY)
-            self.footer = metadata_text(metadata, FOOTER_KEY)
+            self.header = files.metadata_text(metadata, files.HEADER_KEY)
+            self.footer = files.metadata_text(metadata, files.FOOTER_KEY)
         except FAILURES as error:
             raise file.damaged_somewhere(error) from None
 
@@ -271,7 +257,7 @@ class ParquetTable(RecordBatchTable):
 
 
 @dataclass(frozen=True, slots=True)
-class _GivenData(SourceFile):
+class _GivenData(files.SourceFile):
     """Data that is no file. Its path is the name of its type in angle brackets, for messages.
 
     `place` says where a row of this number comes from, if that is known.
@@ -299,14 +285,14 @@ class StreamTable(RecordBatchTable):
     part_name = "record batch"
 
     def __init__(
-        self, source: ArrowStream, error: type[UntrackableError], place: Callable[[int], str] | None = None
+        self, source: files.ArrowStream, error: type[UntrackableError], place: Callable[[int], str] | None = None
     ) -> None:
         super().__init__(_GivenData(Path(f"<{type(source).__name__}>"), error, place))
         self._source = source
         self._rows: int | None = None
         self._opened: Any = self._open()
         self.columns = list(self._opened.schema.names)
-        self.header = metadata_text(self._opened.schema.metadata or {}, HEADER_KEY)
+        self.header = files.metadata_text(self._opened.schema.metadata or {}, files.HEADER_KEY)
 
     def _open(self) -> Any:
         try:

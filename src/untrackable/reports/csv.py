@@ -21,22 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untrackable.errors import UntrackableError
-from untrackable.extras import extra
-from untrackable.reports.files import (
-    CELL_BATCH,
-    LARGEST_HEADER,
-    REPORT,
-    ROUND,
-    WORD,
-    ArrayBatch,
-    Block,
-    CellBatch,
-    Footer,
-    Header,
-    SourceFile,
-    StorageLayout,
-    are_names,
-)
+from untrackable.reports import files
 
 FAILURES = (OSError, EOFError, zlib.error)
 """The errors that a damaged file raises."""
@@ -45,23 +30,25 @@ _SEPARATORS = ",;\t|"
 _MARK = "# untrackable "
 _FIRST = re.compile(_MARK + r"(reports=\S+ crc32=\S+) (.*)", re.DOTALL)
 _PIECE = 1 << 23
-_LONGEST_COMMENT = LARGEST_HEADER + 128
+_LONGEST_COMMENT = files.LARGEST_HEADER + 128
 """The most bytes of the line with the header, the footer and a mark."""
 _MOST_COLUMNS = 4096
 
 
-def write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compressed: bool = False) -> None:
+def write(
+    file: IO[bytes], header: files.Header, blocks: Iterator[files.Block], *, compressed: bool = False
+) -> None:
     """Write a comment, the names of the columns, and a line for each report; with gzip if `compressed`."""
-    pa = _arrow()
-    layout, footer = StorageLayout(header.mechanism.report_bits), Footer(header.text())
+    pa = files.arrow()
+    layout, footer = files.StorageLayout(header.mechanism.report_bits), files.Footer(header.text())
     kind = pa.string() if layout.in_bytes else pa.from_numpy_dtype(layout.dtype)
-    schema = pa.schema([(ROUND, pa.int64()), (REPORT, kind)])
+    schema = pa.schema([(files.ROUND, pa.int64()), (files.REPORT, kind)])
     options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
     file.write(_comment(footer, header, compressed=compressed))
     # A gzip member has no date and no name.
     member = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) if compressed else nullcontext(file)
     with member as body:
-        body.write(f"{ROUND},{REPORT}\n".encode())
+        body.write(f"{files.ROUND},{files.REPORT}\n".encode())
         with pa.csv.CSVWriter(body, schema, write_options=options) as writer:
             for block in blocks:
                 columns = [pa.array(block.rounds), _digits(block.reports, layout)]
@@ -73,28 +60,20 @@ def write(file: IO[bytes], header: Header, blocks: Iterator[Block], *, compresse
     file.seek(0, io.SEEK_END)
 
 
-def _comment(footer: Footer, header: Header, *, compressed: bool) -> bytes:
+def _comment(footer: files.Footer, header: files.Header, *, compressed: bool) -> bytes:
     line = f"{_MARK}{footer.text()} {header.text()}\n".encode()
     # Without compression, the length of the member is known in advance.
     return gzip.compress(line, compresslevel=0, mtime=0) if compressed else line
 
 
-def _digits(reports: NDArray[Any], layout: StorageLayout) -> Any:
+def _digits(reports: NDArray[Any], layout: files.StorageLayout) -> Any:
     """Integers as they are, wider reports in hexadecimal, the most significant digit first."""
-    pa = _arrow()
+    pa = files.arrow()
     if not layout.in_bytes:
         return pa.array(reports)
     text = reports[:, ::-1].tobytes().hex().encode()
     ends = np.arange(len(reports) + 1, dtype=np.int32) * np.int32(2 * layout.size)
     return pa.Array.from_buffers(pa.string(), len(reports), [None, pa.py_buffer(ends), pa.py_buffer(text)])
-
-
-def _arrow() -> Any:
-    """PyArrow with CSV. It is loaded with the first table: rows of cells alone do not need it."""
-    with extra("files"):
-        import pyarrow
-        import pyarrow.csv
-    return pyarrow
 
 
 class CsvTable:
@@ -106,8 +85,8 @@ class CsvTable:
 
     unit = "line"
 
-    def __init__(self, file: SourceFile, *, compressed: bool, any_separator: bool = False) -> None:
-        self.file, self._arrow = file, _arrow()
+    def __init__(self, file: files.SourceFile, *, compressed: bool, any_separator: bool = False) -> None:
+        self.file, self._arrow = file, files.arrow()
         self._compressed, self._any_separator = compressed, any_separator
         self.header: str | None = None
         self.footer: str | None = None
@@ -127,9 +106,9 @@ class CsvTable:
         if len(self.columns) > _MOST_COLUMNS:
             many = f"it names {len(self.columns):,} columns, and at most {_MOST_COLUMNS:,} are read"
             raise self._malformed(self.first - 1, many)
-        self.names_may_be_shown = are_names(self.columns)
+        self.names_may_be_shown = files.are_names(self.columns)
 
-    def cells(self, columns: Sequence[str]) -> Iterator[CellBatch]:
+    def cells(self, columns: Sequence[str]) -> Iterator[files.CellBatch]:
         wanted = tuple(self.columns.index(name) for name in columns)
         parser = RowParser(self._delimiter, len(self.columns), wanted)
         size, number = max(1, self.file.path.stat().st_size), self.first
@@ -140,12 +119,12 @@ class CsvTable:
                 closing(numbered_lines(opened, ends="")) as lines,
             ):
                 for block in parser.blocks(itertools.islice(lines, self.first - 1, None)):
-                    yield CellBatch(*block, min(1.0, raw.tell() / size))
+                    yield files.CellBatch(*block, min(1.0, raw.tell() / size))
                     number = block.numbers[-1] + 1 if block.numbers else number
         except FAILURES as error:
             raise self.file.damaged(f"after line {number - 1}", error) from None
 
-    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+    def arrays(self, layouts: Mapping[str, files.StorageLayout]) -> Iterator[files.ArrayBatch]:
         """These columns from the beginning; a line that does not fit their layouts is an error with its number."""
         number, size = self.first, max(1, self.file.path.stat().st_size)
         with self.file.path.open("rb") as raw, self._open(raw) as opened:
@@ -159,14 +138,14 @@ class CsvTable:
                     whole, newline, rest = piece.rpartition(b"\n")
                     if newline:
                         lines = whole + newline
-                        yield ArrayBatch(self._parsed(lines, layouts, number), raw.tell() / size)
+                        yield files.ArrayBatch(self._parsed(lines, layouts, number), raw.tell() / size)
                         number += lines.count(b"\n")
             except FAILURES as error:
                 raise self.file.damaged(f"after line {number - 1}", error) from None
             if rest:
                 if self.header is not None:
                     raise self.file.damaged(f"in line {number}", "it does not end")
-                yield ArrayBatch(self._parsed(rest + b"\n", layouts, number), 1.0)
+                yield files.ArrayBatch(self._parsed(rest + b"\n", layouts, number), 1.0)
 
     def _open(self, raw: IO[bytes]) -> Any:
         return gzip.GzipFile(fileobj=raw) if self._compressed else nullcontext(raw)
@@ -202,7 +181,9 @@ class CsvTable:
             raise self.file.damaged("in line 1", "it does not describe the reports")
         self.footer, self.header = match[1], match[2]
 
-    def _parsed(self, lines: bytes, layouts: Mapping[str, StorageLayout], number: int) -> dict[str, NDArray[Any]]:
+    def _parsed(
+        self, lines: bytes, layouts: Mapping[str, files.StorageLayout], number: int
+    ) -> dict[str, NDArray[Any]]:
         """The columns of whole lines, the first of which has this number."""
         pa = self._arrow
         kinds = {name: pa.string() for name in self.columns}
@@ -226,7 +207,9 @@ class CsvTable:
             arrays[name] = array
         return arrays
 
-    def _first_malformed(self, lines: bytes, layouts: Mapping[str, StorageLayout], number: int) -> UntrackableError:
+    def _first_malformed(
+        self, lines: bytes, layouts: Mapping[str, files.StorageLayout], number: int
+    ) -> UntrackableError:
         """The error that names the first line that does not fit, and why."""
         last = number
         for last, line in enumerate(lines.split(b"\n")[:-1], start=number):
@@ -244,17 +227,17 @@ class CsvTable:
         return self.file.malformed(self.unit, line, why)
 
 
-def _fits(cell: str, layout: StorageLayout) -> bool:
+def _fits(cell: str, layout: files.StorageLayout) -> bool:
     if layout.in_bytes:
         return re.fullmatch(f"[0-9a-fA-F]{{{2 * layout.size}}}", cell) is not None
-    return re.fullmatch("[0-9]{1,20}", cell) is not None and not int(cell) >> min(layout.bits, WORD)
+    return re.fullmatch("[0-9]{1,20}", cell) is not None and not int(cell) >> min(layout.bits, files.WORD)
 
 
-def _described(layout: StorageLayout) -> str:
+def _described(layout: files.StorageLayout) -> str:
     return f"{2 * layout.size} hexadecimal digits" if layout.in_bytes else f"an integer of {layout.bits} bits"
 
 
-def _byte_rows(texts: list[str], layout: StorageLayout) -> NDArray[np.uint8] | None:
+def _byte_rows(texts: list[str], layout: files.StorageLayout) -> NDArray[np.uint8] | None:
     """Hexadecimal digits as bytes, the least significant first; None if some are not of this layout."""
     if any(len(text) != 2 * layout.size for text in texts):
         return None
@@ -350,7 +333,7 @@ class RowParser:
                 yield quick
                 continue
             rows = self._careful(deque(block), lines)
-            while part := list(itertools.islice(rows, CELL_BATCH)):
+            while part := list(itertools.islice(rows, files.CELL_BATCH)):
                 problems = {index: problem for index, (_, _, problem) in enumerate(part) if problem}
                 yield RowBlock([number for number, _, _ in part], [cells for _, cells, _ in part], problems)
 
@@ -442,7 +425,7 @@ def _block(lines: Iterator[Line]) -> list[Line]:
     """The next few thousand lines, fewer of them if they are long."""
     block: list[Line] = []
     characters = 0
-    for line in itertools.islice(lines, CELL_BATCH):
+    for line in itertools.islice(lines, files.CELL_BATCH):
         block.append(line)
         characters += len(line[1])
         if characters >= _BLOCK_CHARACTERS:
@@ -462,7 +445,7 @@ class StrictCsv:
 
     def __init__(self, path: str | Path, error: type[UntrackableError]) -> None:
         self.path = Path(path)
-        self._file = SourceFile(self.path, error)
+        self._file = files.SourceFile(self.path, error)
 
     def malformed(self, line: int, why: object) -> UntrackableError:
         """The error that says what is wrong, and where."""

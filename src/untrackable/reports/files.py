@@ -23,6 +23,8 @@ from untrackable import strict_json
 from untrackable.encodings.encoding import Encoding
 from untrackable.encodings.encoding import from_json as encoding_from_json
 from untrackable.errors import EncodingError, MechanismError, ReportFileError, UntrackableError
+from untrackable.estimation.aggregators import row_words, wide_reports
+from untrackable.extras import extra
 from untrackable.mechanisms.interface import Mechanism, round_number
 from untrackable.mechanisms.interface import from_json as mechanism_from_json
 from untrackable.theory.turns import Turns
@@ -140,6 +142,15 @@ def column_words(columns: Sequence[str], *, shown: bool) -> str:
     return f"its columns are {', '.join(columns) or 'none'}"
 
 
+def arrow() -> Any:
+    """PyArrow with CSV and Parquet. It is loaded with the first table: rows of cells alone do not need it."""
+    with extra("files"):
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+    return pyarrow
+
+
 # --- the layout of a report: an unsigned integer of up to 64 bits, or bytes, least significant first ------
 
 StoredReports = NDArray[Any]
@@ -191,7 +202,7 @@ class StorageLayout:
             if reports.dtype != np.uint8 or reports.shape[1] != -(-self.bits // 8):
                 raise ValueError(f"reports of {self.bits} bits must be rows of {-(-self.bits // 8)} bytes")
             self._no_surplus(reports)
-            return reports if self.in_bytes else as_words(reports).astype(self.dtype)
+            return reports if self.in_bytes else row_words(reports)[:, 0].astype(self.dtype)
         if self.in_bytes:
             raise ValueError(f"reports of {self.bits} bits must be rows of {self.size} bytes, not one integer each")
         return self.checked(reports)
@@ -214,7 +225,7 @@ class StorageLayout:
             return reports
         if in_bytes:
             return np.ascontiguousarray(reports).view(np.uint8).reshape(-1, self.size)[:, : -(-self.bits // 8)]
-        return as_words(reports)
+        return row_words(reports)[:, 0]
 
     def ordered(self, reports: StoredReports) -> StoredReports:
         """Sorted, so that nothing shows in which order they came."""
@@ -228,21 +239,13 @@ class StorageLayout:
             raise ValueError(f"a report must have {self.bits} bits and no more")
         if not self.in_bytes:
             return np.array(reports, dtype=np.uint64)
-        data = b"".join(report.to_bytes(self.size, "little") for report in reports)
-        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.size)
+        return wide_reports(reports, self.size)
 
     def _no_surplus(self, rows: NDArray[Any]) -> None:
         if self.bits % 8 and rows.size:
             wrong = rows[:, -1] >> (self.bits % 8) != 0
             if wrong.any():
                 raise OutOfRangeError(int(np.argmax(wrong)), f"a report must have {self.bits} bits and no more")
-
-
-def as_words(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """Rows of at most eight bytes as integers."""
-    wide = np.zeros((rows.shape[0], 8), dtype=np.uint8)
-    wide[:, : rows.shape[1]] = rows
-    return wide.view("<u8").reshape(-1).astype(np.uint64, copy=False)
 
 
 def runs(rounds: NDArray[Any]) -> list[tuple[int, int, int]]:

@@ -12,20 +12,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from untrackable.reports.files import (
-    BATCH,
-    FOOTER_KEY,
-    HEADER_KEY,
-    LARGEST_HEADER,
-    REPORT,
-    ROUND,
-    ArrayBatch,
-    Block,
-    Footer,
-    Header,
-    SourceFile,
-    StorageLayout,
-)
+from untrackable.reports import files
 
 _BROKEN = (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError, RuntimeError, zlib.error, struct.error)
 FAILURES = (*_BROKEN, lzma.LZMAError, OverflowError)
@@ -35,13 +22,13 @@ _COPY = 1 << 22
 _MOST_BYTES = 1 << 24
 """The number of bytes of a column that are read at a time."""
 _LONGEST_ARRAY_HEADER = 10_000
-_LARGEST_TEXT = 4 * LARGEST_HEADER + _LONGEST_ARRAY_HEADER
+_LARGEST_TEXT = 4 * files.LARGEST_HEADER + _LONGEST_ARRAY_HEADER
 """The most bytes of an array with a header or a footer, of four bytes for each character."""
 
 
-def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
+def write(file: IO[bytes], header: files.Header, blocks: Iterator[files.Block]) -> None:
     """An .npz. Columns go to temporary files in the same folder first, as an archive has one after the other."""
-    layout, footer = StorageLayout(header.mechanism.report_bits), Footer(header.text())
+    layout, footer = files.StorageLayout(header.mechanism.report_bits), files.Footer(header.text())
     folder = Path(file.name).parent
     with (
         tempfile.TemporaryFile(dir=folder) as rounds,
@@ -53,9 +40,9 @@ def write(file: IO[bytes], header: Header, blocks: Iterator[Block]) -> None:
             reports.write(np.ascontiguousarray(block.reports).data)
             footer.add(*block)
         row = (layout.size,) if layout.in_bytes else ()
-        _member(archive, REPORT, reports, layout.dtype, (footer.count, *row))
-        _member(archive, ROUND, rounds, np.dtype("<i8"), (footer.count,))
-        for name, text in ((HEADER_KEY, header.text()), (FOOTER_KEY, footer.text())):
+        _member(archive, files.REPORT, reports, layout.dtype, (footer.count, *row))
+        _member(archive, files.ROUND, rounds, np.dtype("<i8"), (footer.count,))
+        for name, text in ((files.HEADER_KEY, header.text()), (files.FOOTER_KEY, footer.text())):
             with archive.open(_named(name), "w") as member:
                 np.lib.format.write_array(member, np.array(text), allow_pickle=False)
 
@@ -119,12 +106,14 @@ class NpzTable:
     unit, first = "row", 1
     names_may_be_shown = True
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: files.SourceFile) -> None:
         self.file = file
         try:
             with zipfile.ZipFile(file.path) as archive:
                 self.columns = [name.removesuffix(".npy") for name in archive.namelist()]
-                self.header, self.footer = (self._text(archive, key) for key in (HEADER_KEY, FOOTER_KEY))
+                self.header, self.footer = (
+                    self._text(archive, key) for key in (files.HEADER_KEY, files.FOOTER_KEY)
+                )
         except FAILURES as error:
             raise file.damaged_somewhere(error) from None
 
@@ -136,7 +125,7 @@ class NpzTable:
         with archive.open(f"{name}.npy") as member:
             return str(np.lib.format.read_array(member, allow_pickle=False))
 
-    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+    def arrays(self, layouts: Mapping[str, files.StorageLayout]) -> Iterator[files.ArrayBatch]:
         """These columns from the beginning, each with entries of its layout."""
         row = 0
         try:
@@ -148,7 +137,7 @@ class NpzTable:
                 while row < total:
                     count = min(size, total - row)
                     part = {name: column.next(count) for name, column in columns.items()}
-                    yield ArrayBatch(part, (row + count) / total)
+                    yield files.ArrayBatch(part, (row + count) / total)
                     row += count
                 if any(column.data.read(1) for column in columns.values()):
                     raise ValueError("an array is longer than it says")
@@ -164,7 +153,7 @@ class NpyTable:
     header: str | None = None
     footer: str | None = None
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: files.SourceFile) -> None:
         self.file = file
         size = file.path.stat().st_size
         with file.path.open("rb") as opened:
@@ -179,9 +168,9 @@ class NpyTable:
         self._records = array.dtype.names is not None
         if self._records and len(array.shape) != 1:
             raise file.refused(f"its records must be in one row, not of shape {array.shape}")
-        self.columns = list(array.dtype.names or (REPORT,))
+        self.columns = list(array.dtype.names or (files.REPORT,))
 
-    def arrays(self, layouts: Mapping[str, StorageLayout]) -> Iterator[ArrayBatch]:
+    def arrays(self, layouts: Mapping[str, files.StorageLayout]) -> Iterator[files.ArrayBatch]:
         """These columns from the beginning, each with entries of its layout."""
         row = 0
         with self.file.path.open("rb") as opened:
@@ -195,16 +184,18 @@ class NpyTable:
                 for name, column in columns.items():
                     _fits(self.file, name, column.dtype, column.shape, layouts[name])
                 row += len(part)
-                yield ArrayBatch(
+                yield files.ArrayBatch(
                     {name: np.ascontiguousarray(columns[name]) for name in columns}, row / array.shape[0]
                 )
 
 
-def _rows_at_a_time(layout: StorageLayout) -> int:
-    return min(BATCH, max(1, _MOST_BYTES // layout.size))
+def _rows_at_a_time(layout: files.StorageLayout) -> int:
+    return min(files.BATCH, max(1, _MOST_BYTES // layout.size))
 
 
-def _common_length(file: SourceFile, columns: Mapping[str, _Array], layouts: Mapping[str, StorageLayout]) -> int:
+def _common_length(
+    file: files.SourceFile, columns: Mapping[str, _Array], layouts: Mapping[str, files.StorageLayout]
+) -> int:
     """The length of all columns, which must have entries of their layouts."""
     for name, column in columns.items():
         _fits(file, name, column.dtype, column.shape, layouts[name])
@@ -216,7 +207,9 @@ def _common_length(file: SourceFile, columns: Mapping[str, _Array], layouts: Map
     return lengths[longest]
 
 
-def _fits(file: SourceFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], layout: StorageLayout) -> None:
+def _fits(
+    file: files.SourceFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], layout: files.StorageLayout
+) -> None:
     rows = shape[1:] == (layout.size,) and dtype == np.uint8
     if not (len(shape) > 0 and (rows if layout.in_bytes else shape[1:] == () and dtype.kind in "iu")):
         wanted = f"rows of {layout.size} bytes" if layout.in_bytes else "a row of integers"

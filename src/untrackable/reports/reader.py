@@ -15,42 +15,25 @@ from numpy.typing import NDArray
 from untrackable.encodings.encoding import Encoding
 from untrackable.errors import ReportFileError, UntrackableError
 from untrackable.mechanisms.interface import LARGEST_ROUND, Mechanism, round_number
+from untrackable.reports import files
 from untrackable.reports.csv import CsvTable
-from untrackable.reports.files import (
-    REPORT,
-    ROUND,
-    SUMS,
-    ArrayBatch,
-    ArrowStream,
-    CellTable,
-    Footer,
-    OutOfRangeError,
-    Source,
-    SourceFile,
-    StorageLayout,
-    StoredReports,
-    Table,
-    column_words,
-    declared,
-    runs,
-)
 from untrackable.reports.numpy import NpyTable, NpzTable
 from untrackable.theory.turns import Turns
 
-_ROUND_LAYOUT = StorageLayout(63)
+_ROUND_LAYOUT = files.StorageLayout(63)
 
 
 class Piece(NamedTuple):
     """Reports of one round, the numbers of their rows or lines, and the share of the file that has been read."""
 
     round: int
-    reports: StoredReports
+    reports: files.StoredReports
     rows: Sequence[int] | NDArray[np.int64]
     done: float
 
 
 def read_reports(
-    path: Source,
+    path: files.Source,
     *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
@@ -64,17 +47,17 @@ def read_reports(
     """
     table = open_source(path, ReportFileError)
     path = table.file.path
-    if REPORT not in table.columns and {"campaign", SUMS} <= set(table.columns):
+    if files.REPORT not in table.columns and {"campaign", files.SUMS} <= set(table.columns):
         raise ReportFileError(
             f"{path} has the sums of a closed round, not reports; `untrackable estimate` and "
             "Mechanism.restore_sums take them"
         )
-    if REPORT not in table.columns:
-        there = column_words(table.columns, shown=table.names_may_be_shown)
-        raise ReportFileError(f"{path} has no column {REPORT!r}: {there}")
+    if files.REPORT not in table.columns:
+        there = files.column_words(table.columns, shown=table.names_may_be_shown)
+        raise ReportFileError(f"{path} has no column {files.REPORT!r}: {there}")
     if table.header is None and table.footer is not None:
         raise ReportFileError(f"{path}: the description of its mechanism is missing, so the file is damaged")
-    made, meant, turns = declared(path, table.header, mechanism, encoding)
+    made, meant, turns = files.declared(path, table.header, mechanism, encoding)
     number = None if assume_round is None else round_number(assume_round)
     return ReportFile(table, made, meant, number, turns)
 
@@ -84,7 +67,7 @@ class ReportFile:
 
     def __init__(
         self,
-        table: Table,
+        table: files.Table,
         mechanism: Mechanism,
         encoding: Encoding | None,
         round: int | None,
@@ -110,13 +93,15 @@ class ReportFile:
         The checksum is of the whole file, so an error may come after the last piece. Nothing is certain before the
         end has been reached without an error.
         """
-        layout, number = StorageLayout(self.mechanism.report_bits), self._table.first
-        layouts = {REPORT: layout} | ({ROUND: _ROUND_LAYOUT} if ROUND in self._table.columns else {})
-        footer = Footer(self._table.header or "")
+        layout, number = files.StorageLayout(self.mechanism.report_bits), self._table.first
+        layouts = {files.REPORT: layout} | (
+            {files.ROUND: _ROUND_LAYOUT} if files.ROUND in self._table.columns else {}
+        )
+        footer = files.Footer(self._table.header or "")
         for batch in self._table.arrays(layouts):
             try:
-                reports, rounds = layout.checked(batch.columns[REPORT]), self._rounds(batch)
-            except OutOfRangeError as error:
+                reports, rounds = layout.checked(batch.columns[files.REPORT]), self._rounds(batch)
+            except files.OutOfRangeError as error:
                 raise self.refused(number + error.index, error) from None
             if self.has_footer:
                 footer.add(rounds, reports)
@@ -133,29 +118,29 @@ class ReportFile:
         """A report that is not one of this mechanism's."""
         return self._table.file.malformed(self.unit, row, why)
 
-    def _rounds(self, batch: ArrayBatch) -> NDArray[np.int64]:
-        rounds = batch.columns.get(ROUND)
+    def _rounds(self, batch: files.ArrayBatch) -> NDArray[np.int64]:
+        rounds = batch.columns.get(files.ROUND)
         if rounds is None:
             if self._round is None:
                 raise ReportFileError(f"{self.path} does not say of which round its reports are; give the round")
-            return np.full(len(batch.columns[REPORT]), self._round, dtype=np.int64)
+            return np.full(len(batch.columns[files.REPORT]), self._round, dtype=np.int64)
         if rounds.size and not 1 <= rounds.min() <= rounds.max() <= LARGEST_ROUND:
             wrong = (rounds < 1) | (rounds > LARGEST_ROUND)
-            raise OutOfRangeError(int(np.argmax(wrong)), f"a round must be between 1 and {LARGEST_ROUND}")
+            raise files.OutOfRangeError(int(np.argmax(wrong)), f"a round must be between 1 and {LARGEST_ROUND}")
         if self._round is not None and (rounds != self._round).any():
             index = int(np.argmax(rounds != self._round))
-            raise OutOfRangeError(index, "it is of another round than the one given")
+            raise files.OutOfRangeError(index, "it is of another round than the one given")
         return rounds.astype(np.int64, copy=False)
 
 
-def _by_round(rounds: NDArray[np.int64], reports: StoredReports, number: int, done: float) -> Iterator[Piece]:
+def _by_round(rounds: NDArray[np.int64], reports: files.StoredReports, number: int, done: float) -> Iterator[Piece]:
     """Pieces of one round each. If rounds are in order, nothing is copied."""
     rows: Sequence[int] | NDArray[np.int64] = range(number, number + len(reports))
-    same_round = runs(rounds)
+    same_round = files.runs(rounds)
     if any(later[0] < earlier[0] for earlier, later in itertools.pairwise(same_round)):
         order = np.argsort(rounds, kind="stable")
         rounds, reports, rows = rounds[order], reports[order], number + order
-        same_round = runs(rounds)
+        same_round = files.runs(rounds)
     for round, start, end in same_round:
         yield Piece(round, reports[start:end], rows[start:end], done)
 
@@ -174,14 +159,6 @@ _FIRST_BYTES: dict[bytes, FileType] = {
 }
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether it is a Parquet file that can be read."""
-    try:
-        return type_of(path) == "parquet"
-    except OSError:
-        return False
-
-
 def type_of(path: Path) -> FileType:
     """The type by content; `OSError` if the file cannot be read."""
     with path.open("rb") as file:
@@ -194,7 +171,7 @@ def type_of(path: Path) -> FileType:
     return "unknown" if b"\0" in head or not any(end in head for end in (b"\n", b"\r")) else "text"
 
 
-def recognise(file: SourceFile) -> FileType:
+def recognise(file: files.SourceFile) -> FileType:
     """The type by content; a file that cannot be read or is empty is an error."""
     try:
         file_type = type_of(file.path)
@@ -205,18 +182,18 @@ def recognise(file: SourceFile) -> FileType:
     return file_type
 
 
-def open_source(source: Source, error: type[UntrackableError]) -> Table:
+def open_source(source: files.Source, error: type[UntrackableError]) -> files.Table:
     """A file, or anything else that gives Arrow data, as a table."""
     if not isinstance(source, (str, PathLike)):
         return open_stream(source, error)
-    file = SourceFile(Path(source), error)
+    file = files.SourceFile(Path(source), error)
     file_type = recognise(file)
     if file_type == "unknown":
         raise file.error(f"{file.path} is not Parquet, Arrow, CSV or NumPy: it does not begin as any of them does")
     return open_table(file, file_type)
 
 
-def open_stream(source: ArrowStream, error: type[UntrackableError]) -> CellTable:
+def open_stream(source: files.ArrowStream, error: type[UntrackableError]) -> files.CellTable:
     """Arrow data of another library as a table of cells."""
     if not hasattr(source, "__arrow_c_stream__"):
         raise TypeError(
@@ -227,14 +204,14 @@ def open_stream(source: ArrowStream, error: type[UntrackableError]) -> CellTable
     return StreamTable(source, error)
 
 
-def open_table(file: SourceFile, file_type: FileType) -> Table:
+def open_table(file: files.SourceFile, file_type: FileType) -> files.Table:
     """A file of a known type as a table."""
     if file_type in ("npz", "npy"):
         return NpzTable(file) if file_type == "npz" else NpyTable(file)
     return open_cells(file, file_type)
 
 
-def open_cells(file: SourceFile, file_type: FileType, *, any_separator: bool = False) -> CellTable:
+def open_cells(file: files.SourceFile, file_type: FileType, *, any_separator: bool = False) -> files.CellTable:
     """A file of Parquet, Arrow or CSV as a table of cells; see `CsvTable` for `any_separator`."""
     if file_type == "parquet":
         from untrackable.reports.arrow import ParquetTable

@@ -17,7 +17,7 @@ from untrackable.encodings.record import Record
 from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import DecodeError
 from untrackable.mechanisms.interface import Mechanism
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.csv import StrictCsv
 from untrackable.reports.files import Written, check_ending, write_reports
 from untrackable.theory.turns import Turns
@@ -154,7 +154,7 @@ def simulate_file(
     encoding: Encoding | None = None,
     turns: Turns | None = None,
     seed: int = 1,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> Simulated:
     """Write the reports of a simulated population; memory does not grow with the number of people.
 
@@ -180,8 +180,7 @@ def simulate_file(
             taken = _taken(different, encoding)[indices]
             yield from _sent(mechanism, taken, rounds, turns, _seed(seed, number))
             seen += len(values)
-            if progress is not None:
-                progress("simulating", seen / max(1, total or 1))
+            progress("simulating", seen / max(1, total or 1))
 
     # Arguments that are wrong are refused now, before anything is written.
     mechanism.simulate(_taken(population.values, encoding), rounds=rounds, seed=seed)

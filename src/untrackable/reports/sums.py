@@ -6,6 +6,7 @@ hold.
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -21,10 +22,9 @@ from untrackable.encodings.strings import DiscoveredStrings
 from untrackable.errors import EncodingError, ReportFileError, SumsError
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import share_heard
-from untrackable.extras import extra
 from untrackable.kernels.engine import Engine, running_on
 from untrackable.mechanisms.interface import Mechanism, round_number
-from untrackable.progress import Progress
+from untrackable.progress import Progress, no_progress
 from untrackable.reports.files import (
     FOOTER_KEY,
     HEADER_KEY,
@@ -37,11 +37,12 @@ from untrackable.reports.files import (
     StorageLayout,
     StoredReports,
     agreed,
+    arrow,
     declared,
     metadata_text,
     whole_file,
 )
-from untrackable.reports.reader import Piece, ReportFile, is_parquet, read_reports
+from untrackable.reports.reader import Piece, ReportFile, read_reports, type_of
 from untrackable.theory.turns import Turns
 
 Ask = Callable[[Mechanism, Encoding | None, Turns | None], Question]
@@ -97,18 +98,15 @@ class FileSums:
         self.rounds.add(number)
         if not self.sums or (number not in self.sums and not self.together):
             self.sums[number] = ready
-            self._check_size()
+            count, entries = len(self.sums), sum(sums.entries for sums in self.sums.values())
+            if count > 1 and entries > MOST_SUMS:
+                raise ReportFileError(
+                    f"the sums of {count} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
+                )
             return
         if ready.scope != self.of_round(number).scope:
             raise ValueError("rounds of this mechanism do not pool: choose one of them")
         self.of_round(number).merge(ready)
-
-    def _check_size(self) -> None:
-        entries, count = sum(sums.entries for sums in self.sums.values()), len(self.sums)
-        if count > 1 and entries > MOST_SUMS:
-            raise ReportFileError(
-                f"the sums of {count} rounds would have more than {MOST_SUMS} entries; ask for fewer rounds"
-            )
 
 
 SumFiles = Callable[..., FileSums]
@@ -124,7 +122,7 @@ def sum_files(
     rounds: Sequence[int] | None = None,
     ask: Ask | None = None,
     together: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> FileSums:
     """The sums of all reports in these files, of all rounds or of the given ones, by round or `together`.
 
@@ -139,7 +137,7 @@ def sum_files(
     totals: list[SumsFile] = []
     turns: Turns | None = None
     for path in paths:
-        file = open_file(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        file = open_file(path, mechanism, encoding, assume_round)
         try:
             turns = agreed("turns", file.turns, turns)
         except ReportFileError as error:
@@ -156,13 +154,12 @@ def sum_files(
         mechanism = made
     result = FileSums(made, encoding, None if ask is None else ask(made, encoding, turns), together, turns)
     chosen = None if rounds is None else frozenset(rounds)
-    if progress is not None:
-        progress("reading", 0.0)
+    progress("reading", 0.0)
     own, shares = own_rounds(made), list(_shares(files))
     first = 0.0 if own else _FIRST_LOOK
 
     def showing(start: float, length: float) -> Callable[[float], None]:
-        return lambda done: progress("reading", start + length * done) if progress is not None else None
+        return lambda done: progress("reading", start + length * done)
 
     looking = [showing(first * start, first * length) for start, length in shares]
     feeds = feeds_of(made, frozenset() if own else _rounds_seen(files, made, looking), chosen)
@@ -181,14 +178,13 @@ def sum_files(
 
 def open_file(
     path: Source,
-    *,
     mechanism: Mechanism | None = None,
     encoding: Encoding | None = None,
     assume_round: int | None = None,
 ) -> "ReportFile | SumsFile":
     """A file of reports, or of the sums of a closed round."""
     if isinstance(path, (str, PathLike)) and has_sums(Path(path)):
-        return read_sums(Path(path), mechanism=mechanism, encoding=encoding, assume_round=assume_round)
+        return read_sums(Path(path), mechanism, encoding, assume_round)
     return read_reports(path, mechanism=mechanism, encoding=encoding, assume_round=assume_round)
 
 
@@ -309,7 +305,7 @@ def estimate_files(
     beta: float = 0.05,
     turns: Turns | None = None,
     engine: Engine = "local",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     add_up: SumFiles = sum_files,
 ) -> FileAnswer:
     """Estimate frequencies from files of reports, of all rounds or of `rounds`. Each file is read to its end.
@@ -342,8 +338,7 @@ def estimate_files(
             raise ReportFileError(
                 f"{', '.join(str(file.path) for file in added.files)}: there are no reports{selected}"
             )
-        if progress is not None:
-            progress("estimating", None)
+        progress("estimating", None)
         given = answer(added.question, counted, beta=beta)
     return FileAnswer(
         question=given.question,
@@ -365,7 +360,7 @@ def discover_files(
     leads: int = 10,
     beam: int = BEAM,
     engine: Engine = "local",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     add_up: SumFiles = sum_files,
 ) -> Discovered:
     """Find the frequent strings of all reports in these files, of all rounds or of `rounds`.
@@ -393,8 +388,7 @@ def discover_files(
     strings = added.encoding
 
     def searching(passes: int, level: int, done: float) -> None:
-        if progress is not None:
-            progress("searching", search_share(strings, beam, passes, level, done))
+        progress("searching", search_share(strings, beam, passes, level, done))
 
     (sums,) = added.sums.values()
     with running_on(engine):
@@ -447,7 +441,7 @@ def write_sums(
     path: Path, header: Header, *, campaign: str, round: int, reports: int, sums: bytes, mode: int = 0o666
 ) -> None:
     """Write a file that takes its name when it is complete; `Mechanism.restore_sums` reads its sums."""
-    pa = _arrow()
+    pa = arrow()
     row = {"campaign": campaign, ROUND: round, "reports": reports, SUMS: sums}
     said = {HEADER_KEY: header.text(), FOOTER_KEY: _footer(header.text(), row)}
     table = pa.table({name: [row[name]] for name in _ROW}, schema=pa.schema(list(_ROW.items()), metadata=said))
@@ -460,23 +454,18 @@ def write_sums(
 
 def has_sums(path: Path) -> bool:
     """Whether a file has sums. False if it cannot be read: `read_reports` then says why."""
-    if not is_parquet(path):
-        return False
-    from untrackable.reports.arrow import FAILURES
+    with suppress(OSError):
+        if type_of(path) == "parquet":
+            from untrackable.reports.arrow import FAILURES
 
-    try:
-        names = _arrow().parquet.read_schema(path).names
-    except FAILURES:
-        return False
-    return SUMS in names and REPORT not in names
+            with suppress(*FAILURES):
+                names = arrow().parquet.read_schema(path).names
+                return SUMS in names and REPORT not in names
+    return False
 
 
 def read_sums(
-    path: Path,
-    *,
-    mechanism: Mechanism | None = None,
-    encoding: Encoding | None = None,
-    assume_round: int | None = None,
+    path: Path, mechanism: Mechanism | None, encoding: Encoding | None, assume_round: int | None
 ) -> SumsFile:
     """A file of sums. What is given must not contradict it; give the mechanism if the file does not name it."""
     row, metadata = _read(path, [name for name in _ROW if name != SUMS])
@@ -504,7 +493,7 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
     """The one row, and the metadata."""
     from untrackable.reports.arrow import FAILURES
 
-    pa = _arrow()
+    pa = arrow()
     try:
         with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             one_row = file.metadata.num_rows == 1  # More rows may not fit into memory.
@@ -519,14 +508,6 @@ def _read(path: Path, names: list[str]) -> tuple[dict[str, Any], dict[bytes, byt
     if missing := [name for name in names if row[name] is None]:
         raise ReportFileError(f"{path} lacks {', '.join(missing)}")
     return row, metadata
-
-
-def _arrow() -> Any:
-    """PyArrow with Parquet. It is loaded when a file of sums may be there."""
-    with extra("files"):
-        import pyarrow
-        import pyarrow.parquet
-    return pyarrow
 
 
 def _footer(header: str, row: dict[str, Any]) -> str:

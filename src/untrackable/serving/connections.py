@@ -226,7 +226,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Note that the head is complete."""
         if len(self.url) > self.settings.largest_head:
             self._stop(*self._head_problem())
         super().on_headers_complete()

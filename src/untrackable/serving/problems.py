@@ -37,6 +37,14 @@ class ProblemType(Enum):
         return f"urn:untrackable:problem:{self.slug}"
 
 
+class Refused(Exception):
+    """A request is refused. `detail` says why, and contains nothing that the sender must not see."""
+
+    def __init__(self, problem: ProblemType, detail: str) -> None:
+        super().__init__(detail)
+        self.problem, self.detail = problem, detail
+
+
 Kind = TypeVar("Kind", bound=ProblemType)
 
 

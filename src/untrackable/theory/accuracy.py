@@ -220,8 +220,7 @@ def _log_tail(
         variance = holders * mine * (1 - mine) + others * theirs * (1 - theirs)
         beyond = np.minimum(0.0, np.log(special.i0e(variance)) - np.log1p(-1 / tilt))
     logs = holders * np.log1p(p * (tilt - 1)) + others * np.log1p(q * (tilt - 1)) - counts * np.log(tilt)
-    log_tail: FloatArray = logs + beyond
-    return log_tail
+    return np.asarray(logs + beyond)
 
 
 # --- the mechanisms of [NV] -------------------------------------------------------------------------------
@@ -573,8 +572,7 @@ def poisson_radius(n: int, level: float, variance: FloatArray, part: FloatArray,
     mean = np.maximum(n * variance / part**2, _LEAST)
     place = np.floor(np.log(mean) / _STEP).astype(np.int64)
     below = _radii(level, place) * mean / np.exp(_STEP * place)
-    radius: FloatArray = np.minimum(most, np.minimum(below, _radii(level, place + 1)) * part / n)
-    return radius
+    return np.asarray(np.minimum(most, np.minimum(below, _radii(level, place + 1)) * part / n))
 
 
 def _radii(level: float, places: NDArray[np.int64]) -> FloatArray:

@@ -459,8 +459,7 @@ def _turns(place: int, grid: int) -> NDArray[np.complex128]:
 @lru_cache(maxsize=2)
 def _roots(grid: int) -> NDArray[np.complex128]:
     """All powers of e^(-2πi/grid)."""
-    roots: NDArray[np.complex128] = np.exp(-2j * np.pi * np.arange(grid) / grid)
-    return roots
+    return np.asarray(np.exp(-2j * np.pi * np.arange(grid) / grid))
 
 
 def _gaussian_masses(centre: float, scale: float, step: float, grid: int) -> FloatArray:

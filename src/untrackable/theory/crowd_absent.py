@@ -151,7 +151,8 @@ def _numbers(trials: int, flip: float, grid: float) -> tuple[FloatArray, FloatAr
     if numbers.size <= _MANY:
         return around, law
     start, law = _on_grid(around, law, grid)
-    return start + grid * np.arange(law.size), law
+    around = start + grid * np.arange(law.size, dtype=np.float64)
+    return around, law
 
 
 def _on_grid(values: FloatArray, chances: FloatArray, grid: float) -> _Law:

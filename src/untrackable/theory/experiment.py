@@ -13,11 +13,12 @@ the hockey-stick divergence, the advantage the total variation distance, and the
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -102,7 +103,9 @@ class WorldPair(NotebookTable, ABC):
     def delta(self, gamma: float, direction: Direction = "both") -> Bracket:
         """The smallest delta with P ≤ e^gamma·Q + delta (forward), Q ≤ e^gamma·P + delta (backward), or both."""
         gamma = checks.non_negative("gamma", gamma)
-        return self._bracket(*self._delta_ends(gamma, direction))
+        lower, upper = self._delta_ends(gamma, direction)
+        resolved = lower > 0 or not 0 < upper <= 4 * self._smallest_resolved()
+        return Bracket(lower if self.has_lower_end else 0.0, upper, resolved=resolved)
 
     def advantage(self) -> Bracket:
         """The best observer's edge over guessing: the total variation distance, which is delta at gamma = 0."""
@@ -183,11 +186,6 @@ class WorldPair(NotebookTable, ABC):
         if self._pure()[0 if direction == "forward" else 1] <= min(gamma, FARTHEST_LOSS):
             return 0.0, 0.0
         return self._delta(gamma, direction)
-
-    def _bracket(self, lower: float, upper: float) -> Bracket:
-        noise = self._smallest_resolved()
-        resolved = lower > 0 or not 0 < upper <= 4 * noise
-        return Bracket(lower if self.has_lower_end else 0.0, upper, resolved=resolved)
 
     def _quantile(self, level: float, world: World) -> Bracket:
         forward, backward = (min(end, FARTHEST_LOSS) for end in self._pure())
@@ -580,7 +578,7 @@ class BracketedExperiment(Experiment):
             return NotImplemented
         both = Experiment.__add__(self, other)
         below = [one for one in (_lower(self), _lower(other)) if one is not None]
-        lower = (lambda: _product([make() for make in below])) if below else None
+        lower = (lambda: reduce(operator.add, [make() for make in below])) if below else None
         return BracketedExperiment(both, lower, pure=self.largest + max(other._pure()))
 
     __radd__ = __add__
@@ -612,13 +610,6 @@ def _lower(pair: Experiment) -> Callable[[], Experiment] | None:
     if isinstance(pair, BracketedExperiment):
         return None if pair.lower is None else lambda: pair._below
     return (lambda: pair) if pair.certainty == "exact" else None
-
-
-def _product(parts: list[Experiment]) -> Experiment:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 # --- the ROC curve: the best trade-off between recognising P and mistaking Q for P ------------------------

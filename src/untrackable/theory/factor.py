@@ -289,7 +289,7 @@ class LossTable:
 
     def cdf(self, loss: float, world: World) -> Ends:
         """A bracket of the probability that the total loss is at most `loss`."""
-        cumulative, mean, slacks = self._p_cumulative if world == "P" else self._q_cumulative
+        cumulative, mean, slacks = self._cumulative[world]
         loss_error = self._loss_error
         low, high = 0.0, 1.0
         for failure, slack in slacks:
@@ -305,12 +305,8 @@ class LossTable:
         return self.loss_error + 1e-12 * float(np.abs(self.loss[[0, -1]]).max())
 
     @cached_property
-    def _p_cumulative(self) -> "_Cumulative":
-        return _cumulative(self.p, 0.0, self.p_shift)
-
-    @cached_property
-    def _q_cumulative(self) -> "_Cumulative":
-        return _cumulative(self.q, self.q_only, self.q_shift)
+    def _cumulative(self) -> dict[World, "_Cumulative"]:
+        return {"P": _cumulative(self.p, 0.0, self.p_shift), "Q": _cumulative(self.q, self.q_only, self.q_shift)}
 
 
 _Cumulative = tuple[FloatArray, float, list[tuple[float, float]]]

@@ -157,8 +157,7 @@ def bit_log_likelihood(coin: Coin, noise: Noise, ones: NDArray[np.int64], report
         (np.log(chance) if chance > 0 else -np.inf) + xlogy(ones, law.one) + xlogy(reports - ones, law.zero)
         for chance, law in ((coin.one, noise.given_one), (coin.zero, noise.given_zero))
     ]
-    total: FloatArray = np.logaddexp(sides[0], sides[1])
-    return total
+    return np.asarray(np.logaddexp(sides[0], sides[1]))
 
 
 def privacy_factor(coin: Coin, other: Coin, noise: Noise, reports: int) -> Factor:
@@ -239,7 +238,7 @@ class _Table:
             loss = np.where(both, loss, log_p - log_q)
         # The logarithms are of this size and are rounded a few times; this becomes a relative error of the masses.
         error = 8 * float(np.finfo(np.float64).eps) * sum(math.lgamma(n + 1) for n in self.sizes)
-        return Factor(_normalised(orders + log_p), _normalised(orders + log_q), loss, error=error)
+        return Factor(masses(orders + log_p), masses(orders + log_q), loss, error=error)
 
     def _log_likelihood(self, world: Sequence[Sender], mirrored: tuple[int, ...] = ()) -> FloatArray:
         """The log probability of one particular stream with these numbers of ones.
@@ -296,9 +295,9 @@ def _privacy_loss(coin: Coin, other: Coin, evidence: FloatArray) -> FloatArray:
     return np.where(np.abs(close) < 0.5, close, far)
 
 
-def _normalised(log_mass: FloatArray) -> FloatArray:
-    """Masses that sum to one. Normalising removes the rounding errors that binomials in the log domain share."""
-    mass: FloatArray = np.exp(log_mass)
+def masses(logs: FloatArray) -> FloatArray:
+    """Masses that sum to one, from logarithms that are known up to a common constant."""
+    mass: FloatArray = np.exp(logs - logs.max())
     mass /= mass.sum()
     return mass
 
@@ -503,15 +502,10 @@ def _envelope(tables: Sequence[_SignTable]) -> tuple[FloatArray, FloatArray]:
     """The points t > 0 and the masses at them, of the factor that dominates E[(P - Q) - t·Q]⁺ of every table."""
     farthest = max(float((excess / two).max()) for _, excess, two in tables)
     points = farthest * np.linspace(0, 1, _ENVELOPE_POINTS + 1) ** 2  # Most of the mass lies near 0.
-    heights = np.max([_excesses(table, points) for table in tables], axis=0)
+    heights = np.max([[mass @ np.maximum(0.0, p - t * q) for t in points] for mass, p, q in tables], axis=0)
     heights[-1] = 0.0
     slopes = np.append(np.diff(heights) / np.diff(points), 0.0)
     return points[1:], np.maximum(0.0, np.diff(slopes))
-
-
-def _excesses(table: _SignTable, points: FloatArray) -> FloatArray:
-    mass, excess, two = table
-    return np.array([mass @ np.maximum(0.0, excess - t * two) for t in points])
 
 
 def _meeting(first: int, second: int, step: float) -> _SignTable:

@@ -148,15 +148,13 @@ _FIRST_STEP = 1.0 / 64
 _POSITIVE = 5e-324
 _RESOLVED = 1e-12
 """Relative width that logarithms still tell apart."""
-_CLOSE = 1e-7
-"""Relative width at which a search for a real number ends."""
 
 
 def smallest_integer(excess: Callable[[int], float], start: int, *, low: int, high: int) -> int:
     """The smallest integer in [low, high] with a decreasing `excess` ≤ 0, looked for around `start`.
 
-    As with `smallest_real`, `excess` is best nearly a line in ln x. It may be infinite, which says no more than on
-    which side the answer is. ValueError if there is none.
+    `excess` is best nearly a line in ln x. It may be infinite, which says no more than on which side the answer is.
+    ValueError if there is none.
     """
     _, above = _turn(excess, start, low, high)
     if above > high:
@@ -204,16 +202,6 @@ def _turn(excess: Callable[[int], float], start: int, low: int, high: int) -> tu
                 following = math.ceil(math.exp(place)) + low - 1
         at = min(max(following, below + 1), above - 1)
     return below, above
-
-
-def smallest_real(
-    excess: Callable[[float], float], start: float, *, low: float, high: float, close: float = _CLOSE
-) -> float:
-    """The smallest x in [low, high] with a decreasing `excess(x)` ≤ 0, to within `close` and on the safe side.
-
-    `excess` is best a logarithm that is nearly a line in ln x: then a few steps do. ValueError if there is none.
-    """
-    return falling_root(excess, start, low=low, high=high, tolerance=close, keep="above").x
 
 
 # --- the largest parameter that a budget allows -----------------------------------------------------------

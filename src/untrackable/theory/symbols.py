@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from untrackable.arrays import FloatArray, Integers
 from untrackable.theory import kept_bit
 from untrackable.theory.experiment import Experiment, Mixture
 from untrackable.theory.factor import Factor
-from untrackable.theory.kept_bit import Coin, Noise
+from untrackable.theory.kept_bit import Coin, Noise, masses
 
 _NOTHING = 1e-290
 """Smaller losses are next to underflow and count as 0."""
@@ -121,7 +121,7 @@ def tracking_factor(kept: Response, reported: Response, reports: int, split: int
     if kept.symbols == 2:
         return kept_bit.tracking_factor(kept.coin(), _noise(reported), reports, split)
     rows = _Others.of(kept.symbols - 1, reported.eps, split, reports - split)
-    own = _Counts(rows.left[0], rows.left[1])
+    own = rows.left
     worlds = _Worlds.of(kept, reported.eps, own, rows.sums)
     ways = rows.ways - rows.factorials[own.first] - rows.factorials[own.second]
     return _factor(
@@ -142,7 +142,7 @@ def detection_factor(kept: Response, reported: Response, reports: int, split: in
     own, new, row = _shared_out(*rows.left)
     grown = log_power_minus_one(reported.eps, reports)
     x, y = grown[new.first], grown[new.second]
-    sums = _Sums(*(np.logaddexp(s[row], more) for s, more in zip(rows.sums.parts, (x, y, x + y), strict=True)))
+    sums = _Sums(*(np.logaddexp(s[row], more) for s, more in zip(rows.sums, (x, y, x + y), strict=True)))
     worlds = _Worlds.of(kept, reported.eps, own, sums)
     changed = _log_mean(kept, y, np.logaddexp(rows.sums.second[row], grown[own.second]))
     # Σ(π-π')ρ^y = (a-c)(ρ^(y_u) - ρ^(y_v)), computed from the ratio of the two powers so that nothing cancels.
@@ -186,7 +186,7 @@ def _known_factor(kept: Response, reported: Response, reports: int, weights: tup
     rest = np.logaddexp(rows.sums.second[row], grown[known.second])
     parts.append((ways, known.second, _log_mean(kept, grown[true.second], rest)))
     columns = [
-        (weight * _masses(ways + reported.eps * count), weight * _masses(ways + mean), reported.eps * count - mean)
+        (weight * masses(ways + reported.eps * count), weight * masses(ways + mean), reported.eps * count - mean)
         for weight, (ways, count, mean) in zip(weights, parts, strict=True)
         if weight > 0
     ]
@@ -214,25 +214,19 @@ def symbol_log_likelihood(
     return total
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(NamedTuple):
     """The number of reports of one symbol on the two sides, for every outcome."""
 
     first: Integers
     second: Integers
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(NamedTuple):
     """The logarithms of Σe, Σe' and Σe·e' over symbols, where e and e' belong to the two sides."""
 
     first: FloatArray
     second: FloatArray
     both: FloatArray
-
-    @property
-    def parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self.first, self.second, self.both
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +236,7 @@ class _Others:
     `left` is the number of reports that remain for the special symbols. `ways` is ln(assignments/Π x_s!·y_s!).
     """
 
-    left: tuple[Integers, Integers]
+    left: _Counts
     ways: FloatArray
     sums: _Sums
     factorials: FloatArray
@@ -281,7 +275,7 @@ class _Others:
             sums = [np.logaddexp(s[row], term) for s, term in zip(sums, terms, strict=True)]
             levels.append([a, b, ways, *sums])
         left, right, log_ways, *logs = (np.concatenate(column) for column in zip(*levels, strict=True))
-        return _Others((left, right), log_ways, _Sums(*logs), factorials)
+        return _Others(_Counts(left, right), log_ways, _Sums(*logs), factorials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +333,7 @@ def _log_mean(kept: Response, own: FloatArray, rest: FloatArray) -> FloatArray:
 
 def log_power_minus_one(step: float, most: int) -> FloatArray:
     """ln(ρ^n - 1) for n = 0 … most."""
-    growth: FloatArray = _log_expm1(step * np.arange(most + 1.0))
-    return growth
+    return np.asarray(_log_expm1(step * np.arange(most + 1.0)))
 
 
 def _log_expm1(exponent: Any) -> Any:
@@ -367,14 +360,7 @@ def _error(reported: Response, split: int, reports: int) -> float:
 
 def _factor(ways: FloatArray, log_p: FloatArray, log_q: FloatArray, loss: FloatArray, error: float) -> Factor:
     loss = np.where(np.abs(loss) < _NOTHING, 0.0, loss)
-    return Factor(_masses(ways + log_p), _masses(ways + log_q), loss, error=error)
-
-
-def _masses(logs: FloatArray) -> FloatArray:
-    """Normalised masses from logarithms that are known up to a common constant."""
-    mass: FloatArray = np.exp(logs - logs.max())
-    mass /= mass.sum()
-    return mass
+    return Factor(masses(ways + log_p), masses(ways + log_q), loss, error=error)
 
 
 # --- the number of outcomes, which decides whether they can be enumerated ---------------------------------

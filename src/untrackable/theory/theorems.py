@@ -1,8 +1,9 @@
 """Theorems of [NV] that hold for whole families of mechanisms: tracking bounds, composition and chaining."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -195,14 +196,6 @@ def product_chaining(eps_first: float, eps_second: float) -> float:
     return checks.non_negative("eps_first", eps_first) * checks.non_negative("eps_second", eps_second) / 2
 
 
-def _tight_along(eps: Iterable[float]) -> float:
-    """Fold the tight bound along several mechanisms, each of which reads the output of the one before."""
-    total = math.inf
-    for one in eps:
-        total = tight_chaining(total, one)
-    return total
-
-
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Channel:
     """A mechanism on finite sets, where `law[x₁, …, x_m, y]` is the probability of output y on inputs x₁ … x_m."""
@@ -279,7 +272,7 @@ def hierarchy(levels: Sequence[Level]) -> list[Chained]:
         channel = Channel(entry.law)
         for position, person in enumerate(entry.people):
             exact[person] = channel.eps(position)
-    return [Chained(exact[i], _tight_along(paths[i]), min(paths[i])) for i in range(people)]
+    return [Chained(exact[i], reduce(tight_chaining, paths[i], math.inf), min(paths[i])) for i in range(people)]
 
 
 @dataclass(frozen=True, slots=True)

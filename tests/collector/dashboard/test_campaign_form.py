@@ -17,8 +17,10 @@ from untrackable.collector.dashboard.campaign_form import (
 from untrackable.encodings import Choices, Encoding, Record
 from untrackable.encodings.numbers import buckets_from_text
 from untrackable.planning.goals import Goals
+from untrackable.protocol.campaign import HoldingRelay
 
 NOW = BEGIN
+RELAY = "https://relay.example/gateways/study"
 
 
 def typed(**fields: str) -> CampaignForm:
@@ -103,9 +105,7 @@ def test_levels_of_protection_are_an_eps() -> None:
 
 
 def test_levels_say_their_odds() -> None:
-    words = dict(levels())
-    assert "2.719 times" in words["1"]
-    assert "54.6 times" in words["4"]
+    assert levels() == {"1": "2.719", "2": "7.39", "4": "54.6"}
 
 
 def test_pages_forget_once() -> None:
@@ -121,6 +121,60 @@ def test_a_relay_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "delay"),
+    [
+        ({}, 3600),  # The round ends at a full hour, and the release is at the next one.
+        ({"first": "2027-01-31T11:40"}, 1200),
+        ({"first": "2027-01-31T11:55"}, 3600 + 300),
+        ({"release_after": "0"}, 0),
+        ({"release_after": "90", "release_unit": "minutes"}, 5400),
+        ({"release_after": "30", "release_unit": "days"}, 30 * 86400),
+        ({"release_after": "2", "release_unit": "nonsense"}, 7200),
+    ],
+)
+def test_a_relay_that_holds(fields: dict[str, str], delay: int) -> None:
+    form = typed(relay="on", hold_at=f" {RELAY} ", **{"first": "2027-01-31T12:00", **fields})
+    assert form.errors == {}
+    assert form.asked is not None
+    assert form.asked.relay == HoldingRelay(RELAY, delay)
+    ends = form.asked.first_round + form.asked.round_seconds
+    assert form.asked.relay == HoldingRelay.usual(RELAY, ends) or fields.get("release_after")
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"hold_at": RELAY}, ("hold_at", "Tick above that reports go through a relay, or name none.")),
+        (
+            {"relay": "on", "hold_at": "relay"},
+            ("hold_at", "The relay's address must be an address that begins with"),
+        ),
+        ({"relay": "on", "hold_at": "http://relay.example"}, ("hold_at", "The relay's address must be https")),
+        ({"relay": "on", "hold_at": "https://me@relay.example"}, ("hold_at", "must have no user name")),
+        ({"relay": "on", "release_after": "2"}, ("hold_at", "Name the relay that holds reports, or leave")),
+        (
+            {"relay": "on", "hold_at": RELAY, "release_after": "x"},
+            ("release_after", "The time until the release must"),
+        ),
+        ({"relay": "on", "hold_at": RELAY, "release_after": "1.5"}, ("release_after", "must be a whole number")),
+        (
+            {"relay": "on", "hold_at": RELAY, "release_after": "-1"},
+            ("release_after", "within 30 days after a round"),
+        ),
+        (
+            {"relay": "on", "hold_at": RELAY, "release_after": "721"},
+            ("release_after", "within 30 days after a round"),
+        ),
+    ],
+)
+def test_errors_of_the_relay_that_holds_are_at_its_fields(fields: dict[str, str], wrong: tuple[str, str]) -> None:
+    form = typed(**fields)
+    assert form.asked is None
+    assert list(form.errors) == [wrong[0]]
+    assert wrong[1] in form.errors[wrong[0]]
+
+
+@pytest.mark.parametrize(
     ("fields", "wrong"),
     [
         ({"people": "many"}, {"people": "People must be a number, such as 100,000."}),
@@ -128,11 +182,11 @@ def test_a_relay_is_asked_for() -> None:
         ({"people": "0"}, {"people": "People must be between 1 and 1000000000000000, got 0."}),
         ({"people": "1e400"}, {"people": "People must be a number of a usual size."}),
         ({"people": "1e999999999999999999"}, {"people": "People must be a number, such as 100,000."}),
-        ({"people": "9" * 5000}, {"people": "People must be a number of a usual size."}),
+        ({"people": "9" * 5000}, {"people": "People must be a number, such as 100,000."}),
         ({"protection": OTHER, "eps": "snan"}, {"eps": "Eps must be a number, such as 0.01."}),
-        ({"protection": OTHER, "eps": "inf"}, {"eps": "Eps must be a number of a usual size."}),
-        ({"protection": OTHER, "eps": "nan"}, {"eps": "Eps must be a number of a usual size."}),
-        ({"protection": OTHER, "eps": "1e-999999"}, {"eps": "Eps must be a number of a usual size."}),
+        ({"protection": OTHER, "eps": "inf"}, {"eps": "Eps must be a number, such as 0.01."}),
+        ({"protection": OTHER, "eps": "nan"}, {"eps": "Eps must be a number, such as 0.01."}),
+        ({"protection": OTHER, "eps": "1e-999999"}, {"eps": "Eps must be a number, such as 0.01."}),
         ({"share": ""}, {"share": "The share must be given."}),
         ({"share": "0"}, {"share": "The share must be above 0: nobody would answer."}),
         ({"protection": OTHER, "eps": "-1"}, {"eps": "Eps must be positive and finite, got -1.0."}),

@@ -127,6 +127,7 @@ def test_one_observer_without_a_relay_and_two_with_one(collector: Collector) -> 
     assert "The collector alone, which does not know who sent which report" in both
     assert "The collector together with the relay" in both
     assert "not rely on a relay" not in both
+    assert ("for the collector alone" in both, "for the collector alone" in text) == (True, False)
 
 
 def test_what_rounds_cost(collector: Collector) -> None:
@@ -202,7 +203,7 @@ def test_one_round_or_all_pooled_and_their_trend(collector: Collector) -> None:
     pooled = shown(collector, asked)
     assert "1,800 reports of 3 rounds pooled, 1 to 3" in pooled
     assert '<option value="2">round 2</option>' in pooled
-    assert "The band holds for all 3 rounds and all answers at once, except with probability 5 % (upper)" in pooled
+    assert "Band: holds for all 3 rounds and all values together, except with probability 0.05 (upper)" in pooled
     assert pooled.count('<polygon class="band"') == 6
     one = shown(collector, asked, "?round=2")
     assert "600 reports of round 2" in one
@@ -331,7 +332,7 @@ def test_numbers_have_a_mean_and_quantiles(collector: Collector) -> None:
     assert "each holds alone, except with probability 0.05 (upper)" in text
     assert "Numbers below the range count as its nearest number." in text
     assert re.findall("<figcaption><bdi>(.*)</bdi>", text)[:3] == ["mean", "median", "95th percentile"]
-    assert "The bands hold for both rounds and all of these numbers at once, except with probability 5 %" in text
+    assert "Band: holds for both rounds and all values together, except with probability 0.05 (upper)" in text
     first = re.findall('<tr><th scope="row">1</th><td class="number">([^<]*)<span class="range">([^<]*)<', text)[0]
     low, high = map(float, first[1].split(" to "))
     assert low < float(first[0]) < high

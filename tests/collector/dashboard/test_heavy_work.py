@@ -1,5 +1,6 @@
 """Heavy work: done once and in order, bounded, in a process that is replaced when it dies."""
 
+import multiprocessing
 import os
 import threading
 import time
@@ -11,7 +12,8 @@ import pytest
 
 from untrackable.collector.dashboard import heavy_work
 from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFailed, WorkOutdated, awaited
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
+from untrackable.serving.problems import Refused
 
 
 class Slow:
@@ -191,14 +193,13 @@ def test_a_job_that_does_not_stop_is_killed(process: HeavyWork, monkeypatch: pyt
     assert second.result(100) == "second"
 
 
-def test_a_late_message_stops_no_later_job() -> None:
-    heavy_work.begin(5)
-    heavy_work.stop(4)
+def test_a_late_message_stops_no_later_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    monkeypatch.setattr(heavy_work.Asked, "pipe", theirs)
+    monkeypatch.setattr(heavy_work.Asked, "running", 5)
+    ours.send((4, None, ()))
     heavy_work.stop_if_outdated()
-    heavy_work.stop(5)
+    ours.send((5, None, ()))
     with pytest.raises(heavy_work.Outdated):
         heavy_work.stop_if_outdated()
-    heavy_work.begin(6)
     heavy_work.stop_if_outdated()
-    heavy_work.begin(0)
-    heavy_work.stop(0)

@@ -12,6 +12,7 @@ from tests.collector.servers import process
 from untrackable.collector.api import new_key, valid_key
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Store
+from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 _PATIENCE = 60_000
@@ -32,7 +33,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     url = f"sqlite:///{tmp_path_factory.mktemp('site')}/store.db"
     store = open_store(url)
     _, key = new_key(store, "admin")
-    with process(url) as server, browsers.started() as browser:
+    write_keys(keys := tmp_path_factory.mktemp("keys") / "gateway.keys", GatewayKeys().with_list(2, 30))
+    with process(url, "--gateway-keys", str(keys)) as server, browsers.started() as browser:
         expect.set_options(timeout=_PATIENCE)
         yield Site(server.address, store, key, browser)
         expect.set_options(timeout=5_000)
@@ -111,6 +113,40 @@ def test_with_a_script_on_a_phone(site: Site) -> None:
     assert complaints == []
     assert all(address.startswith((site.address, "data:")) for address in asked)
     assert not any(site.key in address or made in address for address in asked)
+
+
+def test_a_relay_that_holds_is_named_by_keyboard_on_a_phone(site: Site) -> None:
+    page = site.browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    signed_in(site, page)
+    page.get_by_label("Question", exact=True).fill("Do you cycle?")
+    page.get_by_label("yes or no").check()
+    page.get_by_text("More", exact=True).first.click()
+    address, after = page.get_by_label("The relay that holds reports"), page.get_by_label("It releases them after")
+    address.fill("https://relay.example/gateways/study")
+    expect(page.locator("#hold_at-error")).to_have_text("Tick above that reports go through a relay, or name none.")
+    expect(address).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Reports go through a relay").check()
+    expect(page.locator("#hold_at-error")).to_have_text("")
+    address.focus()
+    page.keyboard.press("Tab")
+    expect(after).to_be_focused()
+    page.keyboard.type("31")
+    page.keyboard.press("Tab")
+    page.keyboard.type("days")
+    expect(page.locator("#release_after-error")).to_have_text("A release must come within 30 days after a round.")
+    after.fill("2")
+    page.get_by_label("Unit of the time until the release").select_option("hours")
+    held = "https://relay.example/gateways/study holds the reports of a round and releases them once, 2 hours after"
+    expect(page.locator("#results")).to_contain_text(held)
+    assert fits(page)
+    page.get_by_role("button", name="Preview the campaign").click()
+    expect(page.get_by_role("heading", name="The relay")).to_be_visible()
+    expect(page.locator("main")).to_contain_text(held)
+    assert fits(page)
+    page.get_by_role("button", name="Create the campaign").click()
+    expect(page.get_by_role("status")).to_have_text(re.compile("^The campaign is created."))
+    expect(page.locator("main")).to_contain_text(held)
+    assert fits(page)
 
 
 def test_without_a_script(site: Site) -> None:

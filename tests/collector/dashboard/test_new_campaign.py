@@ -1,5 +1,6 @@
 """New campaigns: plans in the words of the command, a preview of the exact document, and its creation."""
 
+import datetime
 import gc
 import html
 import re
@@ -21,13 +22,14 @@ from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, Wo
 from untrackable.collector.dashboard.new_campaign import show_campaign, show_plan
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round
+from untrackable.display.campaign import held_words
 from untrackable.display.plan import caption, verdict
 from untrackable.encodings import Choices, Record
 from untrackable.errors import StoreUnavailable
 from untrackable.oblivious.gateway_keys import GatewayKeys, write_keys
 from untrackable.planning.goals import Goals
 from untrackable.planning.plan import plan
-from untrackable.protocol.campaign import Campaign
+from untrackable.protocol.campaign import Campaign, HoldingRelay
 from untrackable.theory.crowd import MARGIN, fewest_likely_reports
 from untrackable.theory.turns import Turns
 
@@ -80,11 +82,11 @@ def test_the_plan_is_the_one_that_the_command_prints(manager: Visitor) -> None:
 def test_nothing_usable_is_said_first_with_the_nearest_changes() -> None:
     goals = Goals(people=100, encoding=Bit(), rounds=4, eps=1.0, looks=1)
     best = show_plan(goals)
-    assert not best.usable
-    assert best.verdict[0].startswith("Not met.")
+    assert not best["usable"]
+    assert best["verdict"][0].startswith("Not met.")
     enough = next(int(change.value) for change in plan(goals=goals).changes if change.goal == "people")
-    assert f"people={enough:,}".replace(",", "%2C") in [change.use for change in best.changes]
-    assert show_plan(goals.replace(people=enough)).usable
+    assert f"people={enough:,}".replace(",", "%2C") in [use for _, use in best["changes"]]
+    assert show_plan(goals.replace(people=enough))["usable"]
 
 
 def test_what_is_typed_is_kept_whatever_happens(manager: Visitor) -> None:
@@ -127,11 +129,11 @@ def test_the_preview_is_the_exact_document(manager: Visitor) -> None:
     shown = html.unescape(answer.text)
     asked = Asked(GOALS, QUESTION, result.first_round, result.round_seconds)
     words = show_campaign(asked, None)
-    assert words.id == result.id
-    assert all(sentence in shown for sentence in (*words.guarantee, words.schedule, words.accuracy[1:]))
-    assert "100,000 people" in words.accuracy
-    assert words.in_pages in shown
-    assert "It asks each visitor first" in words.in_pages
+    assert words["id"] == result.id
+    assert all(sentence in shown for sentence in (*words["guarantee"], words["schedule"], words["accuracy"][1:]))
+    assert "100,000 people" in words["accuracy"]
+    assert words["in_pages"]
+    assert "It asks each visitor first" in shown
 
 
 def test_the_campaign_is_created_as_it_was_previewed(manager: Visitor) -> None:
@@ -204,9 +206,41 @@ def test_a_campaign_for_a_crowd(tmp_path: Path) -> None:
         assert visitor.http.post("/new/create", data=form).status_code == 303
 
 
+def test_a_campaign_whose_reports_a_relay_holds(tmp_path: Path) -> None:
+    """Its plan, its preview, its document and its page say which relay, and when it releases reports."""
+    keys, relay = tmp_path / "gateway.keys", "https://relay.example/gateways/study"
+    write_keys(keys, GatewayKeys().with_list(2, 30))
+    settings = type(SETTINGS)(minimum_reports=10, sweep=3600.0, gateway_keys=keys)
+    with visiting(open_store(f"sqlite:///{tmp_path}/store.db"), settings=settings) as visitor:
+        visitor.sign_in()
+        held = {"relay": "on", "hold_at": relay, "release_after": "90", "release_unit": "minutes"}
+        typed = fields(visitor, people="10,000", **held)
+        ends = empty_form(visitor.clock.now).typed["first"]
+        first = int(datetime.datetime.fromisoformat(f"{ends}+00:00").timestamp()) + 7 * 86400
+        said = held_words(HoldingRelay(relay, 5400), first)
+        assert "90 minutes after the end of the round; those of the first round on" in said
+        for shown in (visitor.post("/new", **typed).text, visitor.post("/new/results", **typed).json()["html"]):
+            assert said in html.unescape(shown)
+        answer = visitor.post("/new/preview", **typed)
+        assert said in html.unescape(answer.text)
+        assert "This needs a relay that is started with `--release-every 1800`" in html.unescape(answer.text)
+        assert "It must name the relay." in answer.text
+        form = hidden(answer)
+        made = Campaign.from_bytes(form["document"].encode())
+        assert made.relay == HoldingRelay(relay, 5400)
+        assert (form["hold_at"], form["release_after"], form["release_unit"]) == (relay, "90", "minutes")
+        created = visitor.http.post("/new/create", data=form)
+        assert said in html.unescape(visitor.http.get(created.headers["location"]).text)
+        plain = visitor.post("/new", **fields(visitor, relay="on", people="10,000")).text
+        assert "holds the reports of a round" not in html.unescape(plain)
+        wrong = visitor.post("/new/preview", **fields(visitor, **{**held, "hold_at": "relay"}))
+        assert 'name="hold_at" type="url" value="relay"' in wrong.text
+        assert 'aria-invalid="true"' in wrong.text.split('id="hold_at"')[1].split(">")[0]
+
+
 def test_a_fresh_salt_for_hashed_texts() -> None:
     goals = Goals(people=10**7, encoding=HashedStrings(bits=4, salt=bytes(16), longest=20), rounds=1, eps=2.0)
-    documents = [show_campaign(Asked(goals, "Which?", 2_000_000_000, 86400), None).document for _ in range(2)]
+    documents = [show_campaign(Asked(goals, "Which?", 2_000_000_000, 86400), None)["document"] for _ in range(2)]
     salts = {Campaign.from_bytes(text.encode()).encoding.to_json()["salt"] for text in documents}
     assert len(salts) == 2
     assert "0" * 32 not in salts

@@ -8,8 +8,9 @@ from tests.collector.servers import Collector
 from tests.collector.test_app import problem
 from untrackable.collector.dashboard import rendering
 from untrackable.collector.dashboard.rendering import page_turn, static_address
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.errors import StoreUnavailable
+from untrackable.serving.problems import Refused
 
 
 def test_one_at_a_time() -> None:

@@ -8,14 +8,12 @@ import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
 from untrackable import checks
 from untrackable.collector.dashboard.signed_in import Form
 from untrackable.display.numbers import odds_factor
-from untrackable.display.view import Table
 from untrackable.encodings.encoding import (
     LARGEST_BITS,
     SHORTEST_SALT,
@@ -30,7 +28,8 @@ from untrackable.encodings.record import Record
 from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS, GoalError
 from untrackable.planning.goals import Goals
-from untrackable.protocol.campaign import LONGEST_QUESTION, LONGEST_ROUND
+from untrackable.protocol.campaign import LONGEST_DELAY, LONGEST_QUESTION, LONGEST_ROUND, HoldingRelay
+from untrackable.units import read_number
 
 DEFAULTS: Form = {
     "question": "",
@@ -58,6 +57,9 @@ DEFAULTS: Form = {
     "wipes": "",
     "crowd_delta": "1e-6",
     "margin": "0.05",
+    "hold_at": "",
+    "release_after": "",
+    "release_unit": "hours",
 }
 """What the fields say before anybody types. Those that are not here are empty."""
 LABELS = {
@@ -71,24 +73,21 @@ LABELS = {
     "longest": "The longest text",
     "every": "The length of a round",
     "first": "The first round",
+    "hold_at": "The relay's address",
+    "release_after": "The time until the release",
     **{name: field.label for name, field in GOALS.items() if field.label},
 }
 """How errors name the fields."""
 KINDS = ("categories", "choices", "yes-no", "numbers", "buckets", "record", "strings")
 """The kinds of answers."""
 _YES_NO = "yes/no"
-_LARGEST_NUMBER = 10**18
+_LARGEST_NUMBER, _SMALLEST_NUMBER = 10**18, 1e-100
 UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "weeks": 7 * 86400}
 """The seconds of each unit of time."""
 OTHER = "other"
 """The level of protection that is typed as a number."""
-LEVELS = {
-    "1": "Strong: no answer looks more than {} times as likely as another (eps 1).",
-    "2": "Middle: at most {} times (eps 2). Take this one unless the question is sensitive or harmless.",
-    "4": "Light: at most {} times (eps 4). A report is often the plain answer: for harmless questions only.",
-    OTHER: "Another eps, which is typed below.",
-}
-"""The levels of protection, by their eps, in words with a place for the odds."""
+LEVELS = ("1", "2", "4")
+"""The levels of protection, by their eps."""
 _WIPES = {"programs": 0, "pages": 1}
 """How often a client may lose what it stored, by where people answer. Browsers delete what pages store."""
 _TICKS = ("others", "relay")
@@ -102,7 +101,8 @@ _CHOICES = {
     "outside": ("error", "clamp", "separate"),
     "want": GOALS["want"].words,
     "unit": tuple(UNITS),
-    "protection": tuple(LEVELS),
+    "release_unit": tuple(UNITS),
+    "protection": (*LEVELS, OTHER),
     "where": tuple(_WIPES),
 }
 _CHANGEABLE = ("people", "rounds", "pooled", "eps", "protection")
@@ -111,12 +111,13 @@ _CHANGEABLE = ("people", "rounds", "pooled", "eps", "protection")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the form asks for: the goals of a plan, and the question and the times of its campaign."""
+    """What the form asks for: the goals of a plan, and question, times and holding relay of its campaign."""
 
     goals: Goals
     question: str
     first_round: int
     round_seconds: int
+    relay: HoldingRelay | None = None
 
 
 @dataclass(slots=True)
@@ -132,10 +133,9 @@ class CampaignForm:
     asked: Asked | None = None
 
 
-def levels() -> list[tuple[str, str]]:
-    """The levels of protection in words."""
-    odds = {eps: "" if eps == OTHER else odds_factor(float(eps)) for eps in LEVELS}
-    return [(eps, words.format(odds[eps])) for eps, words in LEVELS.items()]
+def levels() -> dict[str, str]:
+    """By how much each level of protection lets odds change, at most."""
+    return {eps: odds_factor(float(eps)) for eps in LEVELS}
 
 
 def empty_form(now: float) -> CampaignForm:
@@ -164,17 +164,16 @@ def read_campaign_form(sent: Form, now: float, *, campaign: bool) -> CampaignFor
     question = _question(form, campaign)
     seconds = _seconds(form)
     first = _first_round(form, seconds, now)
+    relay = _holding_relay(form, first + seconds)
     if not form.errors and goals is not None:
-        form.asked = Asked(goals, question, first, seconds)
+        form.asked = Asked(goals, question, first, seconds, relay)
     return form
 
 
 def _goals(form: CampaignForm, encoding: Encoding | None) -> Goals | None:
     """The goals, each checked alone and then together. None if there are none because a field is wrong."""
     typed = form.typed
-    given: dict[str, Any] = {
-        name: (whole if GOALS[name].kind == "whole" else real)(form, name) for name in _TYPED_GOALS
-    }
+    given: dict[str, Any] = {name: number(form, name, whole=GOALS[name].kind == "whole") for name in _TYPED_GOALS}
     if typed["protection"] != OTHER:
         form.errors.pop("eps", None)
         given["eps"] = float(typed["protection"])
@@ -222,11 +221,11 @@ def _question(form: CampaignForm, needed: bool) -> str:
 
 def _seconds(form: CampaignForm) -> int:
     """The length of a round."""
-    every = whole(form, "every")
+    every: int | None = number(form, "every", whole=True)
     if every is None:
         form.errors.setdefault("every", "Say how long a round is.")
         return 1
-    seconds = every * UNITS[form.typed["unit"]]
+    seconds: int = every * UNITS[form.typed["unit"]]
     if not 1 <= seconds <= LONGEST_ROUND:
         form.errors["every"] = "A round must last between a minute and a year."
     return seconds
@@ -245,6 +244,28 @@ def _first_round(form: CampaignForm, seconds: int, now: float) -> int:
     return first
 
 
+def _holding_relay(form: CampaignForm, first_end: int) -> HoldingRelay | None:
+    """The relay that holds reports, if one is named. The first round ends at `first_end`."""
+    address, after = form.typed["hold_at"].strip(), number(form, "release_after", whole=True)
+    if not address:
+        if after is not None:
+            form.errors["hold_at"] = "Name the relay that holds reports, or leave the time until its release empty."
+        return None
+    if not form.typed["relay"]:
+        form.errors["hold_at"] = "Tick above that reports go through a relay, or name none."
+        return None
+    try:
+        relay = HoldingRelay.usual(address, first_end)
+    except ValueError as error:
+        noted(form, error, "hold_at")
+        return None
+    delay = relay.delay if after is None else after * UNITS[form.typed["release_unit"]]
+    if not 0 <= delay <= LONGEST_DELAY:
+        form.errors["release_after"] = f"A release must come within {LONGEST_DELAY // _DAY} days after a round."
+        return None
+    return HoldingRelay(address, delay)
+
+
 def asked_answers(form: CampaignForm) -> Encoding | None:
     """How answers become numbers. None if a field is wrong."""
     typed = form.typed
@@ -258,7 +279,7 @@ def asked_answers(form: CampaignForm) -> Encoding | None:
         case "choices":
             return _of_names(form, lambda names: Choices(names=names))
         case "numbers":
-            low, high = needed(form, "low", whole), needed(form, "high", whole)
+            low, high = needed(form, "low"), needed(form, "high")
             if low is not None and high is not None and low >= high:
                 form.errors.setdefault("high", "The highest number must be above the lowest.")
             return _made(
@@ -272,7 +293,7 @@ def asked_answers(form: CampaignForm) -> Encoding | None:
             return _made(form, "buckets", lambda: buckets_from_text(text, below=outside, above=outside))
         case "record":
             return _record(form)
-    bits, longest = needed(form, "bits", whole), needed(form, "longest", whole)
+    bits, longest = needed(form, "bits"), needed(form, "longest")
     return _made(
         form,
         "bits",
@@ -368,82 +389,28 @@ def noted(form: CampaignForm, error: Exception, name: str, *beside: str) -> None
     form.errors.setdefault(wrong if wrong in LABELS else name, f"{told[:1].upper()}{told[1:]}.")
 
 
-def needed(form: CampaignForm, name: str, read: Callable[[CampaignForm, str], Any]) -> Any:
-    """What a field says, which must not be empty."""
-    value = read(form, name)
+def needed(form: CampaignForm, name: str) -> Any:
+    """The whole number in a field, which must not be empty."""
+    value = number(form, name, whole=True)
     if value is None:
         form.errors.setdefault(name, f"{LABELS[name]} must be given.")
     return value
 
 
-def whole(form: CampaignForm, name: str) -> int | None:
-    """A whole number, in which 1,000,000 and 1e6 are the same; None if nothing is typed."""
-    number = _number(form, name)
-    if number is None:
+def number(form: CampaignForm, name: str, *, whole: bool = False) -> Any:
+    """The number in a field, in which 1,000,000 and 1e6 are the same, and 1 % is 0.01; None if nothing is typed."""
+    if not (text := form.typed[name].strip()):
         return None
-    if number != number.to_integral_value():
-        form.errors[name] = f"{LABELS[name]} must be a whole number."
-        return None
-    return int(number)
-
-
-def real(form: CampaignForm, name: str) -> float | None:
-    """A number, in which 1 % is 0.01; None if nothing is typed."""
-    number = _number(form, name)
-    return None if number is None else float(number)
-
-
-def _number(form: CampaignForm, name: str) -> Decimal | None:
-    text = re.sub(r"(?<=\d)[,_ \u202f\u00a0](?=\d{3}\b)", "", form.typed[name].strip())
-    if not text:
-        return None
-    share = text.endswith("%")
     try:
-        number = Decimal(text.removesuffix("%").strip()) / (100 if share else 1)
-    except ArithmeticError:
-        form.errors[name] = f"{LABELS[name]} must be a number, such as {DEFAULTS[name] or '0.01'}."
-        return None
-    if not number.is_finite() or abs(number) > _LARGEST_NUMBER or number.adjusted() < -100:
-        form.errors[name] = f"{LABELS[name]} must be a number of a usual size."
-        return None
-    return number
-
-
-@dataclass(frozen=True, slots=True)
-class ShownChange:
-    """A change of the goals in words, and what a form sends to make it; empty if no field does."""
-
-    words: str
-    use: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownPlan:
-    """A plan in words: the answer first, then what anybody can learn, and the rest for people who ask for more."""
-
-    usable: bool
-    verdict: tuple[str, ...]
-    learned: tuple[str, ...]
-    more: tuple[str, ...]
-    figures: Table
-    ways: Table | None
-    """The ways to ask for several answers at once."""
-    changes: tuple[ShownChange, ...]
-    """What would be enough, if the goals are not met."""
-    parameters: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownCampaign:
-    """A campaign as its exact document, and what it means in words."""
-
-    id: str
-    document: str
-    answers: str
-    schedule: str
-    guarantee: tuple[str, ...]
-    accuracy: str
-    spread: str
-    usable: bool
-    in_pages: str
+        typed = read_number(text)
+    except ValueError:
+        told = f"a number, such as {DEFAULTS[name] or '0.01'}"
+    else:
+        if abs(typed) > _LARGEST_NUMBER or 0 < abs(typed) < _SMALLEST_NUMBER:
+            told = "a number of a usual size"
+        elif whole and typed.denominator != 1:
+            told = "a whole number"
+        else:
+            return int(typed) if whole else float(typed)
+    form.errors[name] = f"{LABELS[name]} must be {told}."
+    return None

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from untrackable import strict_json
 from untrackable.answers.answer import table_of
 from untrackable.answers.trend import NumberTrend
-from untrackable.collector import browser
+from untrackable.collector import browser, estimates
 from untrackable.collector.api import estimated
 from untrackable.collector.dashboard.heavy_work import HeavyWork, WorkFailed, awaited
 from untrackable.collector.dashboard.rendering import (
@@ -33,63 +33,37 @@ from untrackable.collector.dashboard.rendering import (
 )
 from untrackable.collector.dashboard.sessions import signed_in
 from untrackable.collector.dashboard.signed_in import done_words, offered_actions
-from untrackable.collector.estimates import (
-    MOST_CANDIDATES,
-    FrequentValues,
-    Query,
-    fewest_reports,
-    is_small,
-    reports_missing,
-    rounds_with_enough_reports,
-    trend_of_numbers,
-    trend_of_values,
-)
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
+from untrackable.display import view
 from untrackable.display.campaign import (
     Cost,
     campaign_state,
-    cost_words,
     costs,
     end_words,
     guarantee_sentence,
     guarantee_words,
-    no_relay_words,
     observers,
+    relay_words,
     schedule_words,
     waiting_words,
 )
 from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
-    BUCKET_WORDS,
     active_notes,
-    band_words,
     interval_bars,
     interval_words,
-    number_band_words,
     number_notes,
     number_rows,
     rounds_words,
 )
 from untrackable.display.numbers import range_words, shown_share
 from untrackable.display.svg import bar_rows, svg_of
-from untrackable.display.trend import amount, change_note, change_sentence, trend_group, trend_name
-from untrackable.display.view import (
-    Chart,
-    Column,
-    Kind,
-    Table,
-    View,
-    charts_of,
-    make_charts,
-    make_view,
-    view_of,
-    write_columns,
-)
+from untrackable.display.trend import amount, band_note, change_note, change_sentence, trend_group, trend_name
 from untrackable.encodings.encoding import AskedTable
-from untrackable.estimation.rounds import ActivePeople
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 MOST_ROWS = 2000
 """The largest number of answers on a page and in a file: those with the largest estimates."""
@@ -113,20 +87,21 @@ class Shown(NamedTuple):
     candidates: tuple[str, ...]
     rounds: tuple[int, ...]
     table: AskedTable | None
-    values: FrequentValues
+    values: estimates.FrequentValues
 
 
-@make_view.register
-def _(shown: Shown) -> View:
+@view.make_view.register
+def _(shown: Shown) -> view.View:
     campaign, values, table = shown.campaign, shown.values, shown.table
     name = {} if table is None else {"table": table.name}
     discovered = campaign.encoding.kind == "discovered-strings"
-    return View(
+    return view.View(
         title=campaign.question,
         sentences=[f"{values.reports:,} reports of {rounds_words(shown.rounds)}"],
-        tables=[] if values.numbers is None else [Table(("", "", ""), number_rows(values.numbers))],
+        tables=[] if values.numbers is None else [view.Table(("", "", ""), number_rows(values.numbers))],
         data=lambda: {
-            name: Column(_KINDS.get(name, "float64"), tuple(row[name] for row in values.rows)) for name in COLUMNS
+            name: view.Column(_KINDS.get(name, "float64"), tuple(row[name] for row in values.rows))
+            for name in COLUMNS
         },
         notes=interval_words(values.beta, values.rows, discovered=discovered),
         about={"reports": values.reports, "beta": values.beta},
@@ -134,10 +109,10 @@ def _(shown: Shown) -> View:
     )
 
 
-@make_charts.register
-def _(shown: Shown, top: int) -> list[Chart]:
+@view.make_charts.register
+def _(shown: Shown, top: int) -> list[view.Chart]:
     of = "" if shown.table is None else f"{shown.table.name}: "
-    title = f"{shown.campaign.question} ({of}{view_of(shown).sentences[0]})"
+    title = f"{shown.campaign.question} ({of}{view.view_of(shown).sentences[0]})"
     return [interval_bars(title, _bars(largest(shown.values.rows, top)), shown.values.beta)]
 
 
@@ -153,7 +128,7 @@ class CampaignAnswers:
 
     def __init__(self, service: Service, campaign: Campaign, *, everything: bool = False) -> None:
         self._service, self.campaign, self._everything = service, campaign, everything
-        self.rounds = rounds_with_enough_reports(service.store, campaign, service.settings)
+        self.rounds = estimates.rounds_with_enough_reports(service.store, campaign, service.settings)
 
     def chosen(self, asked: str | None) -> tuple[int, ...]:
         """The rounds that are asked for: a number, or nothing for all of them. `Refused` if there is none."""
@@ -186,13 +161,13 @@ class CampaignAnswers:
 
     def estimate(
         self, rounds: tuple[int, ...], candidates: tuple[str, ...] = (), table: AskedTable | None = None
-    ) -> FrequentValues:
+    ) -> estimates.FrequentValues:
         """The estimate of these rounds. A few answers are in their own order.
 
         Of many, those come first that are certainly more frequent.
         """
         name = None if table is None else table.name
-        values = estimated(self._service, self.campaign, Query(rounds, candidates, name, top=MOST_ROWS))
+        values = estimated(self._service, self.campaign, estimates.Query(rounds, candidates, name, top=MOST_ROWS))
         rows = values.rows
         if table is not None and len(rows) == len(table.cells) <= FEW_ROWS:
             order = {cell.label: place for place, cell in enumerate(table.cells)}
@@ -213,8 +188,8 @@ class CampaignAnswers:
         name = None if table is None else table.name
         values = [row["value"] if named else int(row["value"]) for row in shown]
 
-        asked = (self._service.store, self.campaign, Query(rounds, candidates, name), values)
-        return self._cached("trend", *asked[2:], make=lambda: trend_of_values(*asked))
+        asked = (self._service.store, self.campaign, estimates.Query(rounds, candidates, name), values)
+        return self._cached("trend", *asked[2:], make=lambda: estimates.trend_of_values(*asked))
 
     def number_trends(self) -> tuple[NumberTrend, ...]:
         """The trends of mean and quantiles over the last rounds, if people answer with numbers; else none."""
@@ -222,7 +197,7 @@ class CampaignAnswers:
         if len(rounds) * self.campaign.looks < 2 or not self.campaign.answers.ordered:
             return ()
         return self._cached(
-            "numbers", rounds, make=lambda: trend_of_numbers(self._service.store, self.campaign, rounds)
+            "numbers", rounds, make=lambda: estimates.trend_of_numbers(self._service.store, self.campaign, rounds)
         )
 
     def _cached(self, *asked: Any, make: Callable[[], tuple[NumberTrend, ...]]) -> tuple[NumberTrend, ...]:
@@ -235,12 +210,11 @@ class CampaignAnswers:
         stored = service.store.rounds(campaign.id)
         if not any(each.state == "closed" for each in stored):
             return "no round is closed yet: answers appear here when the first one is over"
-        few = (
-            f"no closed round has the {fewest_reports(campaign, service.settings):,} reports that an estimate needs"
-        )
+        fewest = estimates.fewest_reports(campaign, service.settings)
+        few = f"no closed round has the {fewest:,} reports that an estimate needs"
         if not campaign.fewest_reports:
             return f"{few}. Answers appear here as soon as more people answer in one round"
-        missed = [reports_missing(campaign, each, service.clock()) for each in stored]
+        missed = [estimates.reports_missing(campaign, each, service.clock()) for each in stored]
         last = next((missing for missing in reversed(missed) if missing is not None), None)
         promised = f"{few}, which is the crowd that it promises. Answers appear here once more people take part"
         return (
@@ -259,8 +233,10 @@ def largest(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 def candidates_of(text: str | None) -> tuple[str, ...]:
     """The strings that somebody looks for: one on each line."""
     strings = tuple(dict.fromkeys(line.strip() for line in (text or "").splitlines() if line.strip()))
-    if len(strings) > MOST_CANDIDATES:
-        raise Refused(Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {MOST_CANDIDATES:,}")
+    if len(strings) > estimates.MOST_CANDIDATES:
+        raise Refused(
+            Problem.MALFORMED_REQUEST, f"the strings to look for must be at most {estimates.MOST_CANDIDATES:,}"
+        )
     return strings
 
 
@@ -298,13 +274,12 @@ class CampaignPage:
             "published": stored.published,
             "encoding": campaign.encoding.describe(),
             "schedule": schedule_words(campaign),
+            "relay": relay_words(campaign),
             "end": end_words(campaign, stored.last_round, service.clock()),
             "state": campaign_state(campaign, stored.last_round, service.clock()),
             "waiting": waiting_words(campaign, service.settings.last_arrival, service.clock()),
             "guarantee": guarantee_words(campaign, stored.verdict),
             "observers": observers(campaign),
-            "no_relay": no_relay_words(campaign),
-            "cost_words": cost_words(campaign),
             "done": done_words(service, request, stored),
             "actions": offered_actions(service, request, stored),
             **self._embedding(request, campaign),
@@ -366,13 +341,14 @@ class CampaignPage:
         try:
             result = answers.asked(asked)
         except Refused as refused:
-            return {**about, "why": sentence(refused.detail) + _help(refused, asked)}
+            return {**about, "why": sentence(refused.detail), "problem": refused.problem.name}
         candidates, table, values = result.candidates, result.table, result.values
         possible = campaign.answers.values if table is None else len(table.cells)
         rows = values.rows
         matching = [row for row in rows if search.casefold() in row["label"].casefold()]
         shown = matching if everything else largest(matching, FEW_ROWS)
         discovered = campaign.encoding.kind == "discovered-strings"
+        active = active_notes(values.people, len(result.rounds), shares=campaign.encoding.values > 1)
         about |= {
             "bars": _drawn_bars(shown),
             "matching": len(matching),
@@ -380,12 +356,12 @@ class CampaignPage:
             "others": 0 if discovered or candidates else max(0, possible - len(rows)),
             "shares": bool(rows) or discovered,
             "numbers": _numbers(result),
-            "heading": view_of(result).sentences[0],
-            "sample": _sample(campaign, values.people, len(result.rounds)),
+            "heading": view.view_of(result).sentences[0],
+            "sample": "" if campaign.turns is None else " ".join(map(sentence, active)),
             "words": interval_words(
                 values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)
             ),
-            "buckets": BUCKET_WORDS if about["any_string"] and not candidates else "",
+            "buckets": about["any_string"] and not candidates,
             "discovered": discovered,
             "query": _query(asked, "table", "round", "strings"),
             "more": _query({**asked, "all": "1"}, "table", "round", "strings", "search", "all"),
@@ -396,8 +372,8 @@ class CampaignPage:
             with suppress(Refused):
                 shares = answers.trends(matching, candidates, table)
             about["trends"] = [
-                _drawn_trends(answers, answers.number_trends(), number_band_words),
-                _drawn_trends(answers, shares, band_words, some=some),
+                _drawn_trends(answers, answers.number_trends()),
+                _drawn_trends(answers, shares, some=some),
             ]
         return about
 
@@ -412,11 +388,7 @@ def _drawn_bars(rows: Sequence[dict[str, Any]]) -> list[tuple[Bar, str, str, str
 
 
 def _drawn_trends(
-    answers: CampaignAnswers,
-    trends: Sequence[NumberTrend],
-    words: Callable[[float, int], str],
-    *,
-    some: bool = False,
+    answers: CampaignAnswers, trends: Sequence[NumberTrend], *, some: bool = False
 ) -> dict[str, Any] | None:
     """Shares, or mean and quantiles, round by round: a panel for each, the changes, and the same as a table."""
     if not trends:
@@ -432,7 +404,7 @@ def _drawn_trends(
         "change_words": change_note(trends[0], all_values=trends[0].unit is None and len(trends) > 1),
         "labels": labels,
         "table": [(number, [_cell(each, at) for each in trends]) for at, number in enumerate(rounds)],
-        "words": words(trends[0].beta, len(rounds)) + look_words,
+        "words": sentence(band_note(trends[0].beta, len(rounds), all_values=len(trends) > 1)) + look_words,
         "some": some,
         "earlier": len(answers.rounds) > len(answers.trend_rounds),
     }
@@ -449,17 +421,6 @@ def _cell(trend: NumberTrend, at: int) -> tuple[str, str]:
 def round_costs(document: bytes) -> list[Cost]:
     """What the rounds of a campaign cost. This runs in the process for heavy work."""
     return costs(Campaign.from_bytes(document))
-
-
-def _help(refused: Refused, asked: dict[str, str]) -> str:
-    """What to do where there are no answers, if something helps."""
-    if refused.problem is Problem.BUSY:
-        return " Load the page again in a few seconds."
-    if refused.problem is Problem.CANDIDATES_NEEDED:
-        return " Type them above, one on each line."
-    if refused.problem is Problem.MALFORMED_REQUEST and not asked.get("round") and not asked.get("table"):
-        return " Choose one round above instead of all."
-    return ""
 
 
 def _others(rows: list[dict[str, Any]], matching: list[dict[str, Any]], shown: list[dict[str, Any]]) -> bool:
@@ -490,19 +451,12 @@ def _numbers(shown: Shown) -> dict[str, Any] | None:
     notes = list(map(sentence, number_notes(summary)))
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
-    return {"rows": view_of(shown).tables[0].rows, "notes": notes}
-
-
-def _sample(campaign: Campaign, people: ActivePeople, rounds: int) -> str:
-    """The number of active people, and the population of the shares; empty if everybody answers every round."""
-    if campaign.turns is None:
-        return ""
-    return " ".join(map(sentence, active_notes(people, rounds, shares=campaign.encoding.values > 1)))
+    return {"rows": view.view_of(shown).tables[0].rows, "notes": notes}
 
 
 COLUMNS = ("label", "frequency", "tells", "unclamped", "standard_error", "lower", "upper", "stands_out")
 """The columns of files. Intervals hold for all answers at once."""
-_KINDS: Mapping[str, Kind] = {"label": "string", "tells": "bool", "stands_out": "bool"}
+_KINDS: Mapping[str, view.Kind] = {"label": "string", "tells": "bool", "stands_out": "bool"}
 """The kinds of the columns that are not numbers."""
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -525,13 +479,13 @@ class AnswerFiles:
         """The answers as CSV, JSON or Parquet."""
         kind = request.path_params["kind"]
         shown = self._asked(request)
-        view = view_of(shown)
+        made = view.view_of(shown)
         if kind == "csv":
-            content = column_file(f".{kind}", tuple(view.data().items()))
+            content = column_file(f".{kind}", tuple(made.data().items()))
         elif kind == "json":
-            content = strict_json.write(view.to_json()).encode()
+            content = strict_json.write(made.to_json()).encode()
         elif kind == "parquet":
-            job = (column_file, f".{kind}", tuple(view.data().items()), tuple(view.about.items()))
+            job = (column_file, f".{kind}", tuple(made.data().items()), tuple(made.about.items()))
             content = awaited(self._work.submit(*job), _SECONDS)
         else:
             raise Refused(Problem.NOT_FOUND, "answers can be downloaded as csv, json or parquet")
@@ -543,7 +497,7 @@ class AnswerFiles:
         if kind not in ("svg", "png"):
             raise Refused(Problem.NOT_FOUND, "pictures are svg or png")
         shown = self._asked(request)
-        (chart,) = charts_of(shown, FEW_ROWS)
+        (chart,) = view.charts_of(shown, FEW_ROWS)
         return _file(awaited(self._work.submit(picture, f".{kind}", chart), _SECONDS), kind, shown)
 
     @in_turn
@@ -552,7 +506,7 @@ class AnswerFiles:
         return CampaignAnswers(self._service, campaign).asked(request.query_params)
 
 
-def picture(ending: str, chart: Chart) -> bytes:
+def picture(ending: str, chart: view.Chart) -> bytes:
     """A chart as a picture. This runs in the process for heavy work."""
     from untrackable.display.charts import Picture
 
@@ -560,12 +514,12 @@ def picture(ending: str, chart: Chart) -> bytes:
 
 
 def column_file(
-    ending: str, columns: tuple[tuple[str, Column], ...], about: tuple[tuple[str, Any], ...] = ()
+    ending: str, columns: tuple[tuple[str, view.Column], ...], about: tuple[tuple[str, Any], ...] = ()
 ) -> bytes:
     """Columns as the content of a file. For Parquet, this runs in the process for heavy work."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"answers{ending}"
-        write_columns(path, dict(columns), dict(about))
+        view.write_columns(path, dict(columns), dict(about))
         return path.read_bytes()
 
 
@@ -591,7 +545,6 @@ class CampaignList:
 
     @in_turn
     def show(self, request: Request) -> Response:
-        """Render the page."""
         campaigns = [self._shown(each) for each in visible_campaigns(self._service, request)]
         return page(request, "campaigns.html", campaigns=campaigns)
 
@@ -599,7 +552,7 @@ class CampaignList:
         service = self._service
         campaign = service.campaign(stored.id)
         closed = [each for each in service.store.rounds(stored.id) if each.reports is not None]
-        shown = [each.reports or 0 for each in closed if not is_small(campaign, each, service.settings)]
+        shown = [each.reports or 0 for each in closed if not estimates.is_small(campaign, each, service.settings)]
         return {
             "id": stored.id,
             "question": campaign.question,

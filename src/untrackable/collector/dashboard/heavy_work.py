@@ -6,22 +6,22 @@ loaded, which takes seconds to load. So this is not `pebble`, which ends the pro
 
 import contextlib
 import logging
+import multiprocessing
 import os
-import pickle
-import queue
-import subprocess
-import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from typing import Any, BinaryIO
+from math import inf
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, ClassVar
 
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.errors import UntrackableError
-from untrackable.serving.problems import error_location
-from untrackable.serving.server import RepeatedLines
+from untrackable.serving.problems import Refused, error_location
+from untrackable.serving.server import RepeatedLines, end_with_parent, shielded_from_interrupts
 
 Job = Callable[..., Any]
 """A function at the top of a module. What goes in and out is pickled, and what goes in is hashable too."""
@@ -35,8 +35,8 @@ _FAILED_SECONDS = 60.0
 """For this time a failure is kept. Then the job may be tried again."""
 _LONGEST = 120.0
 """The longest time in seconds that a job may take."""
-
-
+_LOOK_SECONDS = 0.1
+"""How often it is looked at whether a job takes too long."""
 _STOP_SECONDS = 3.0
 """A job that nobody wants any more may take this time to stop. Then the process is replaced."""
 _OUTDATED = "another job is wanted"
@@ -166,152 +166,111 @@ class _Process:
     """The worker process. It ends with this one, and is started again after it died."""
 
     def __init__(self) -> None:
-        self._child: subprocess.Popen[bytes] | None = None
-        self._starting = threading.Lock()
+        self._child: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._asking = threading.Lock()
+        """Held while the process is started, asked for something, or killed."""
         self._killed = False
-        self._writing = threading.Lock()
         self._number = self._outdated = 0
         """The numbers of the last job, and of the last one that nobody wants any more."""
-        self._working = False
-        """Whether the last job is still being done."""
+        self._latest = inf
+        """When the job that is being done must have ended."""
 
     def run(self, job: Job, arguments: tuple[Any, ...]) -> Any:
-        child = self._started()
-        timer = threading.Timer(_LONGEST, child.kill)
-        timer.start()
         try:
-            with self._writing:
+            with self._asking:
                 if self._outdated == self._number:
                     raise WorkOutdated(_OUTDATED)
-                self._working = True
-                self._write(child, (self._number, job, arguments))
-            worked, result = pickle.load(child.stdout)  # type: ignore[arg-type]  # noqa: S301 (our own process)
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            self._close(child)
+                child, pipe = self._started()
+                self._latest = time.monotonic() + _LONGEST
+                pipe.send((self._number, job, arguments))
+            while not pipe.poll(_LOOK_SECONDS):
+                if time.monotonic() > self._latest:
+                    child.kill()
+            worked, result = pipe.recv()
+        except (OSError, EOFError):
+            self._end_child()
             if self._outdated == self._number:
                 raise WorkOutdated(_OUTDATED) from None
             raise WorkFailed("it took too long or needed too much memory") from None
-        finally:
-            self._working = False
-            timer.cancel()
         if not worked:
             raise WorkOutdated(_OUTDATED) if result is None else WorkFailed(result)
         return result
 
     def begin_job(self) -> None:
         """Count a job, before it is run."""
-        with self._writing:
+        with self._asking:
             self._number += 1
 
     def stop_job(self) -> None:
         """Tell the process that nobody wants the result of its job any more. It stops where the job allows it."""
-        with self._writing, contextlib.suppress(OSError, ValueError):  # It may just have ended.
-            self._outdated = number = self._number
-            if self._child is not None:
-                self._write(self._child, (number, None, ()))
-        patience = threading.Timer(_STOP_SECONDS, self._kill_if_stuck, (number,))
-        patience.daemon = True
-        patience.start()
-
-    def _kill_if_stuck(self, number: int) -> None:
-        """Kill the process if it still does the job that it was told to stop."""
-        with self._writing:
-            if self._number == number and self._working and self._child is not None:
-                self._child.kill()
-
-    @staticmethod
-    def _write(child: "subprocess.Popen[bytes]", message: tuple[int, Job | None, tuple[Any, ...]]) -> None:
-        pickle.dump(message, child.stdin)  # type: ignore[arg-type]
-        child.stdin.flush()  # type: ignore[union-attr]
+        with self._asking, contextlib.suppress(OSError):  # It may just have ended.
+            self._outdated, self._latest = self._number, time.monotonic() + _STOP_SECONDS
+            if self._pipe is not None:
+                self._pipe.send((self._number, None, ()))
 
     def kill(self) -> None:
-        with self._starting:
-            self._killed = True
-            child = self._child
-        if child is not None:
-            child.kill()
-            self._close(child)
+        self._killed = True
+        self._end_child()
 
-    def _started(self) -> "subprocess.Popen[bytes]":
-        with self._starting:
-            if self._killed:
-                raise WorkFailed("the collector is shutting down")
-            if self._child is None or self._child.poll() is not None:
-                self._child = subprocess.Popen(  # noqa: S603 (our own)
-                    [sys.executable, "-c", f"from {__name__} import main; main()"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                    start_new_session=True,  # Ctrl-C in a terminal reaches the collector only.
-                )
-            return self._child
+    def _end_child(self) -> None:
+        with self._asking:
+            child, self._child = self._child, None
+            if child is not None:
+                child.kill()
+                child.join()
 
-    def _close(self, child: "subprocess.Popen[bytes]") -> None:
-        child.kill()
-        child.wait()
-        for stream in (child.stdin, child.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):  # What was not yet written cannot be.
-                    stream.close()
-
-
-_numbers = {"running": 0, "outdated": 0}
-"""The number of the job that is done now, and of the last one that nobody wants any more."""
+    def _started(self) -> tuple[BaseProcess, Connection]:
+        if self._killed:
+            raise WorkFailed("the collector is shutting down")
+        if self._child is None or self._pipe is None or not self._child.is_alive():
+            context = multiprocessing.get_context("spawn")
+            self._pipe, theirs = context.Pipe()
+            with shielded_from_interrupts():  # Ctrl-C in a terminal reaches the collector only.
+                self._child = context.Process(target=main, args=(theirs,), daemon=True)
+                self._child.start()
+            theirs.close()
+        return self._child, self._pipe
 
 
 class Outdated(BaseException):
     """Nobody wants the result of this job any more."""
 
 
-def begin(number: int) -> None:
-    """Note that the job with this number is done now."""
-    _numbers["running"] = number
+class Asked:
+    """Where the worker process gets its jobs from, and the number of the one that it does now."""
 
-
-def stop(number: int) -> None:
-    """Note that nobody wants the results up to the job with this number any more."""
-    _numbers["outdated"] = number
+    pipe: ClassVar[Connection | None] = None
+    running: ClassVar[int] = 0
 
 
 def stop_if_outdated() -> None:
     """End the job that calls this if its asker asked for another one meanwhile."""
-    if 0 < _numbers["running"] <= _numbers["outdated"]:
-        raise Outdated
+    while Asked.pipe is not None and Asked.pipe.poll():
+        if Asked.pipe.recv()[0] >= Asked.running:
+            raise Outdated
 
 
 _NICE = 15
 _log = logging.getLogger("untrackable.collector")
 
 
-def main() -> None:
+def main(pipe: Connection) -> None:
     """Do one job after another in the worker process, until the process that asks for them is gone."""
+    Asked.pipe = pipe
+    end_with_parent()
+    os.setsid()
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # Nothing else may write between the answers.
+    os.dup2(2, 1)  # What jobs print is no output of the collector.
     log = logging.StreamHandler()
     log.addFilter(RepeatedLines())
     logging.basicConfig(handlers=[log], format="%(levelname)s: %(message)s", level=logging.WARNING)
-    jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
-    while True:
-        number, job, arguments = jobs.get()
-        begin(number)
-        pickle.dump(done(job, arguments), answers)
-        answers.flush()
-
-
-def _read(asked: BinaryIO, jobs: "queue.SimpleQueue[Any]") -> None:
-    """Pass jobs on. Once nobody can ask any more, this process ends, even in the middle of a job."""
-    try:
+    with contextlib.suppress(EOFError, OSError):
         while True:
-            number, job, arguments = pickle.load(asked)  # noqa: S301 (from the process that started this one)
-            if job is None:
-                stop(number)
-            else:
-                jobs.put((number, job, arguments))
-    except EOFError:
-        os._exit(0)
+            Asked.running, job, arguments = pipe.recv()
+            if job is not None:
+                pipe.send(done(job, arguments))
 
 
 def done(job: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:

@@ -1,36 +1,37 @@
 """Plans, new campaigns and audits in words. The process for heavy work alone loads what they need."""
 
 import shlex
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 from untrackable import strict_json
 from untrackable.accounting.check import make_campaign
-from untrackable.auditing.attacks import Followed, followed
+from untrackable.auditing.attacks import PEOPLE, Followed, followed
 from untrackable.auditing.audit import Audit, TurnsAudit, audit, audit_turns
+from untrackable.brackets import at_most
 from untrackable.collector.browser import takes_part
-from untrackable.collector.dashboard.campaign_form import Asked, ShownCampaign, ShownChange, ShownPlan
+from untrackable.collector.dashboard.campaign_form import Asked
 from untrackable.collector.dashboard.heavy_work import stop_if_outdated
 from untrackable.display import plan as shown
-from untrackable.display.audit import lines as audit_lines
-from untrackable.display.audit import verdict as audit_verdict
 from untrackable.display.campaign import (
     accuracy_words,
     campaign_accuracy,
     guarantee_words,
+    relay_words,
+    release_words,
     schedule_words,
     spread_words,
 )
 from untrackable.display.observer import (
-    FOLLOWING_CAPTION,
     followed_rows,
     followed_words,
     following_chart,
-    rival_words,
 )
+from untrackable.display.page import grouped
 from untrackable.display.svg import legend, svg_of
-from untrackable.display.view import Table
+from untrackable.display.view import view_of
 from untrackable.encodings.encoding import Choices
 from untrackable.encodings.strings import HashedStrings
 from untrackable.planning.goal_fields import GOALS, UNKNOWNS
@@ -41,62 +42,57 @@ from untrackable.settings.catalogue import CATALOGUE
 from untrackable.settings.demands import Budget, Unsuitable
 
 
-def shown_plan(goals: Goals) -> ShownPlan:
-    """Plan for these goals, in the words that `untrackable plan` prints."""
+def shown_plan(goals: Goals) -> dict[str, Any]:
+    """Plan for these goals, in the words that `untrackable plan` prints, as the parts of a page."""
     best = _planned(goals)
     told = [*shown.accuracy(best), shown.ranking(best)]
-    return ShownPlan(
-        usable=best.met,
-        verdict=tuple(told if best.met else [f"Not met. {best.why}", *told]),
-        learned=(*shown.observers(best), shown.relay(best)),
-        more=tuple(shown.details(best)),
-        figures=Table(shown.COLUMNS, tuple(shown.rows(best)), shown.caption(best)),
-        ways=Table(shown.WAY_COLUMNS, tuple(shown.way_rows(best.ways))) if best.ways else None,
-        changes=() if best.met else tuple(map(_shown_change, best.changes)),
-        parameters=strict_json.write(best.mechanism.to_json(), compact=True),
-        command=_command(goals),
-    )
+    figures, *ways = shown.plan_tables(best)
+    return {
+        "usable": best.met,
+        "verdict": told if best.met else [f"Not met. {best.why}", *told],
+        "learned": [*shown.observers(best), shown.relay(best)],
+        "more": shown.details(best),
+        "figures": figures,
+        "ways": ways,
+        "changes": [] if best.met else [(change.text, _use(change)) for change in best.changes],
+        "parameters": strict_json.write(best.mechanism.to_json(), compact=True),
+        "command": _command(goals),
+    }
 
 
-def shown_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
-    """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
+def shown_campaign(asked: Asked, gateway: str | None) -> dict[str, Any]:
+    """The campaign of a plan: its exact document, and what it means, as the parts of a page.
+
+    `gateway` has the public keys (JSON) for a campaign that relies on a crowd.
+    """
     best = _planned(asked.goals)
     draft, encoding = best.campaign(), asked.goals.encoding
     if isinstance(encoding, HashedStrings):  # Plans are made with a salt that says nothing.
         fresh = HashedStrings.fresh(bits=encoding.bits, longest=encoding.longest, too_long=encoding.too_long)
         draft = draft.with_encoding(fresh)
+    keys = None if gateway is None else Gateway.from_json(strict_json.parse(gateway))
     made, verified = make_campaign(
         draft,
         question=asked.question,
         first_round=asked.first_round,
         round_seconds=asked.round_seconds,
-        gateway=None if gateway is None else Gateway.from_json(strict_json.parse(gateway)),
+        gateway=None if keys is None else replace(keys, relay=asked.relay),
     )
     accuracy = campaign_accuracy(made, best.solved.people or 1)
     shares = asked.goals.want == "frequencies"
-    return ShownCampaign(
-        id=made.id,
-        document=made.to_bytes().decode(),
-        answers=made.encoding.describe(),
-        schedule=schedule_words(made),
-        guarantee=tuple(guarantee_words(made, strict_json.write(verified.to_json()))),
-        accuracy=accuracy_words(accuracy) if shares else shown.accuracy(best)[0].removesuffix("."),
-        spread=spread_words(accuracy) if shares else "",
-        usable=accuracy.usable or not shares,
-        in_pages=_page_words(made),
-    )
-
-
-def _page_words(made: Campaign) -> str:
-    """What the campaign asks of a web page."""
-    if not takes_part(made):
-        return "Web pages cannot ask this: their client does not know this kind of campaign. Programs can."
-    relay = " It must name a relay that the visitor trusts." if made.gateway is not None else ""
-    return (
-        "A page needs the lines that the campaign’s own page will show, and the visitor’s answer. It asks each "
-        "visitor first, stores the answer in their browser, and sends one report. Questions for the same time must "
-        f"be one campaign, a set.{relay}"
-    )
+    return {
+        "id": made.id,
+        "document": made.to_bytes().decode(),
+        "answers": made.encoding.describe(),
+        "schedule": schedule_words(made),
+        "guarantee": guarantee_words(made, strict_json.write(verified.to_json())),
+        "accuracy": accuracy_words(accuracy) if shares else shown.accuracy(best)[0].removesuffix("."),
+        "spread": spread_words(accuracy) if shares else "",
+        "usable": accuracy.usable or not shares,
+        "in_pages": takes_part(made),
+        "relayed": "" if keys is None else "the relay" if asked.relay else "a relay that the visitor trusts",
+        "relay": list(filter(None, (relay_words(made), release_words(made)))),
+    }
 
 
 @lru_cache(maxsize=8)
@@ -105,13 +101,13 @@ def _planned(goals: Goals) -> Plan:
     return plan(goals=goals, progress=lambda what, done: stop_if_outdated())
 
 
-def _shown_change(change: Change) -> ShownChange:
-    """A change, with what to send for it if a field makes it."""
+def _use(change: Change) -> str:
+    """What a form sends to make a change of the goals; empty if no field does."""
     if change.goal in ("people", "rounds", "pooled"):
-        return ShownChange(change.text, urlencode({change.goal: f"{change.value:,.0f}"}))
-    if change.goal == "eps":
-        return ShownChange(change.text, urlencode({"protection": "other", "eps": f"{rounded_up(change.value):g}"}))
-    return ShownChange(change.text, "")
+        return urlencode({change.goal: f"{change.value:,.0f}"})
+    return (
+        urlencode({"protection": "other", "eps": f"{rounded_up(change.value):g}"}) if change.goal == "eps" else ""
+    )
 
 
 def _command(goals: Goals) -> str:
@@ -164,17 +160,14 @@ def shown_audit(document: bytes) -> dict[str, Any]:
             people=campaign.fewest_reports or _PEOPLE,
         )
     own, rival, no_attack = attacked(campaign)
-    verdict = audit_verdict(result)
-    groups: dict[str, list[tuple[str, ...]]] = {}
-    for line in audit_lines(result):
-        groups.setdefault(line.heading, []).append((line.what, line.number, line.certainty, line.meaning))
+    view = view_of(result)
     return {
-        "lead": verdict[:2],
-        "verdict": verdict[2:],
-        "groups": groups,
-        "missing": result.missing,
+        "lead": view.sentences[:2],
+        "verdict": view.sentences[2:],
+        "groups": grouped(view.tables[0])[1],
+        "missing": view.notes,
         "no_attack": no_attack,
-        "rival": rival_words(campaign.guarantee.eps),
+        "rival": at_most(campaign.guarantee.eps),
         **(_attack_shown(own, rival) if own else {}),
     }
 
@@ -201,7 +194,7 @@ def _attack_shown(ours: list[Followed], theirs: list[Followed]) -> dict[str, Any
     counts = sorted({point.reports for point in ours + theirs})
     return {
         "answer": followed_words(ours, theirs),
-        "caption": FOLLOWING_CAPTION,
+        "people": PEOPLE,
         "chart": svg_of(chart.drawing, label),
         "legend": legend(chart.drawing.legend()),
         "table": {

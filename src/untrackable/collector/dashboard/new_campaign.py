@@ -17,8 +17,6 @@ from untrackable.collector.api import check_gateway_keys, create_campaign
 from untrackable.collector.dashboard.campaign_form import (
     Asked,
     CampaignForm,
-    ShownCampaign,
-    ShownPlan,
     empty_form,
     levels,
     read_campaign_form,
@@ -28,11 +26,13 @@ from untrackable.collector.dashboard.heavy_work import HeavyWork, Job, WorkFaile
 from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn, part, sentence
 from untrackable.collector.dashboard.sessions import signed_in, token_is_right
 from untrackable.collector.dashboard.signed_in import TOKEN, Form, read_form, redirect, sign_in_first
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
+from untrackable.display.campaign import held_words
 from untrackable.errors import CampaignError, GatewayKeysError, StoreUnavailable
 from untrackable.planning.goals import Goals
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 _WAIT_SECONDS = 20.0
 """How long a request waits for a result. Then its page says that it is still being computed."""
@@ -46,14 +46,14 @@ _READS_ONLY = "You are signed in with a key that only reads. Creating a campaign
 _OUTDATED = "You have signed in again since this page was loaded. Nothing was changed: please send the form again."
 
 
-def show_plan(goals: Goals) -> ShownPlan:
+def show_plan(goals: Goals) -> dict[str, Any]:
     """Plan for these goals, in the words that `untrackable plan` prints."""
     from untrackable.collector.dashboard.jobs import shown_plan
 
     return shown_plan(goals)
 
 
-def show_campaign(asked: Asked, gateway: str | None) -> ShownCampaign:
+def show_campaign(asked: Asked, gateway: str | None) -> dict[str, Any]:
     """The campaign of a plan. `gateway` has the public keys (JSON) for a campaign that relies on a crowd."""
     from untrackable.collector.dashboard.jobs import shown_campaign
 
@@ -98,10 +98,11 @@ class NewCampaign:
     async def _planned(self, request: Request) -> tuple[CampaignForm, dict[str, Any]]:
         """The form that somebody sent, with its plan, or that it is being computed, or why there is none."""
         form, problem = await self._sent(request, campaign=False)
-        planned = {"plan": None, "computing": False, "problem": problem}
+        planned = {"plan": None, "held": "", "computing": False, "problem": problem}
         if form.asked is not None and not problem:
             try:
                 planned["plan"] = await self._computed(request, form, show_plan, form.asked.goals)
+                planned["held"] = _held(form.asked)
             except _Computing:
                 planned["computing"] = True
             except (Refused, WorkFailed) as error:
@@ -196,7 +197,7 @@ class NewCampaign:
             raise Refused(Problem.INTERNAL, "the keys of this collector's gateway cannot be read") from None
 
     def _page(self, request: Request, form: CampaignForm, *, status: int = 200, **parts: Any) -> Response:
-        parts = {"plan": None, "computing": False, "previewing": False, "problem": "", **parts}
+        parts = {"plan": None, "held": "", "computing": False, "previewing": False, "problem": "", **parts}
         stranger = signed_in(request) is None
         with page_turn() if stranger else contextlib.nullcontext():
             return page(
@@ -208,6 +209,11 @@ class NewCampaign:
                 gateway=self._service.settings.gateway_keys is not None,
                 **parts,
             )
+
+
+def _held(asked: Asked) -> str:
+    """Which relay holds the reports, and when it releases them; or nothing."""
+    return "" if asked.relay is None else held_words(asked.relay, asked.first_round + asked.round_seconds)
 
 
 def _look_at(future: "asyncio.Future[Any]") -> None:

@@ -21,11 +21,11 @@ from starlette.types import Scope
 
 from untrackable import __version__
 from untrackable.collector.dashboard.sessions import signed_in
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.display.page import page_template
-from untrackable.serving.problems import retry_headers
+from untrackable.serving.problems import ProblemType, Refused, retry_headers
 
 _STATIC_HEADERS = {
     "cache-control": "public, max-age=31536000, immutable",
@@ -144,16 +144,6 @@ _ADDRESSES = ("/view/", "/new", "/keys", "/sign-in", "/sign-out")
 """The beginnings of the dashboard's addresses."""
 _NOT_PAGES = ("/campaigns", "/client/", "/gateway", "/metrics", "/healthz", "/ready", "/openapi.json")
 """The beginnings of the addresses that programs use."""
-_HELP = {
-    401: "Sign in, then go back and send the form again: browsers keep what you typed.",
-    403: "Load the page again and send the form from there. If your key only reads, ask for an admin key.",
-    404: "The address may be mistyped, or the campaign may not be published. All published campaigns are on the "
-    "first page; sign in to see the others.",
-    500: "Nothing was changed. Try again; if it happens again, tell the people who run this collector: "
-    "its log says where it failed.",
-    503: "Nothing is lost, and reports are not affected by this page. Wait a few seconds, then load it again.",
-}
-_OTHERWISE = "Go back, and change what the sentence above names."
 
 
 def wants_page(scope: Scope) -> bool:
@@ -165,13 +155,9 @@ def wants_page(scope: Scope) -> bool:
     return not path.startswith(_NOT_PAGES) and b"text/html" in accepted
 
 
-def error_page(problem: Problem, detail: str, *, retry_after: int) -> Response:
+def error_page(problem: ProblemType, detail: str, *, retry_after: int) -> Response:
     """The page for a problem. It says what to do, and does not ask the store who is signed in."""
-    parts: dict[str, Any] = {
-        "title": problem.title,
-        "detail": sentence(detail),
-        "help": _HELP.get(problem.status, _OTHERWISE),
-    }
-    page = _rendered("error.html", problem.status, path="", session=None, **parts)
+    about: dict[str, Any] = {"title": problem.title, "detail": sentence(detail), "code": problem.status}
+    page = _rendered("error.html", problem.status, path="", session=None, **about)
     page.headers.update(retry_headers(problem, retry_after))
     return page

@@ -30,9 +30,10 @@ from starlette.responses import Response
 
 from untrackable.collector.api import is_key
 from untrackable.collector.browser import is_local
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredKey
+from untrackable.serving.problems import Refused
 
 _NONCE_BYTES = 12
 _COOKIE = re.compile(r"([0-9a-f]{12})\.([0-9]{1,12})\.([0-9a-f]{24})\.((?:[0-9a-f]{2}){17,256})")

@@ -17,24 +17,14 @@ from starlette.responses import RedirectResponse, Response
 from untrackable.collector import api
 from untrackable.collector.api import ROLES, key_id, new_key, valid_key
 from untrackable.collector.closing import closed_words, end_campaign, ending_words, publishing_words
+from untrackable.collector.dashboard import sessions
 from untrackable.collector.dashboard.rendering import HEADERS, page, page_turn
-from untrackable.collector.dashboard.sessions import (
-    SESSION_SECONDS,
-    Session,
-    WrongKeys,
-    begin_session,
-    check_same_origin,
-    end_session,
-    is_sent_in_the_clear,
-    require_session,
-    signed_in,
-    token_is_right,
-)
-from untrackable.collector.problems import Problem, Refused
+from untrackable.collector.problems import Problem
 from untrackable.collector.service import Service
 from untrackable.collector.store import StoredCampaign
 from untrackable.collector.uploads import read_body, reserved_room
 from untrackable.protocol.campaign import Campaign
+from untrackable.serving.problems import Refused
 
 Form = dict[str, str]
 """What somebody typed and chose, by the name of the field."""
@@ -51,9 +41,9 @@ async def read_form(request: Request) -> Form:
 
     It takes a share of the memory for reports while it arrives, and is read in a thread, one at a time.
     """
-    check_same_origin(request)
+    sessions.check_same_origin(request)
     service: Service = request.app.state.service
-    stranger = await run_in_threadpool(signed_in, request) is None
+    stranger = await run_in_threadpool(sessions.signed_in, request) is None
     largest = min(_STRANGERS_FORM, service.settings.largest_body) if stranger else service.settings.largest_body
     with reserved_room(service.writer) as hold:
         body = await read_body(request.scope, request.receive, _MEDIA_TYPE, largest, hold)
@@ -74,10 +64,10 @@ def _fields(body: bytes, stranger: bool) -> Form:
     return form
 
 
-def check_token(request: Request, form: Form) -> Session:
+def check_token(request: Request, form: Form) -> sessions.Session:
     """The session that a form was sent in. Without one that may change something, or its token, it is refused."""
-    session = require_session(request)
-    if not token_is_right(session, form.get(TOKEN, "")):
+    session = sessions.require_session(request)
+    if not sessions.token_is_right(session, form.get(TOKEN, "")):
         raise Refused(
             Problem.FORM_OUTDATED, "this form is from another session, and nothing was changed: load the page again"
         )
@@ -94,7 +84,9 @@ def posted(answer: Callable[[Request, Form], Response]) -> Callable[[Request], A
     return endpoint
 
 
-def managing(answer: Callable[[Request, Session, Form], Response]) -> Callable[[Request], Awaitable[Response]]:
+def managing(
+    answer: Callable[[Request, sessions.Session, Form], Response],
+) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint that changes something: `answer` is called with the request, the session and the form."""
 
     def checked(request: Request, form: Form) -> Response:
@@ -105,19 +97,16 @@ def managing(answer: Callable[[Request, Session, Form], Response]) -> Callable[[
 
 _PLACES = re.compile(r"/|/new|/keys|/view/[0-9a-f]{64}(/following)?")
 """The pages that signing in may lead to. Any other address would be an open redirect."""
-_WRONG = "This key is wrong or revoked. A key begins with ut_ and is shown once, when it is made."
-_CLEAR = "This page did not come over https, so others could read your key on its way. It was not looked at."
 _TOO_MANY = 429
 """The status of an answer to too many requests."""
-_MANY = "Somebody tried too many wrong keys with this id. Wait a minute, then try again."
 
 
 class SignIn:
     """The endpoints of signing in and out."""
 
-    def __init__(self, service: Service, tries: WrongKeys | None = None) -> None:
+    def __init__(self, service: Service, tries: sessions.WrongKeys | None = None) -> None:
         self._service = service
-        self._tries = WrongKeys() if tries is None else tries
+        self._tries = sessions.WrongKeys() if tries is None else tries
 
     def show(self, request: Request) -> Response:
         """The page that asks for a key."""
@@ -126,27 +115,27 @@ class SignIn:
     def sign_in(self, request: Request, form: Form) -> Response:
         """Begin a session if the key is right. A wrong key is never shown again."""
         token, to = form.get("key", "").strip(), place(form.get("next", ""))
-        if is_sent_in_the_clear(request):
-            return _asked(request, to, wrong=_CLEAR, status=403)
+        if sessions.is_sent_in_the_clear(request):
+            return _asked(request, to, wrong="clear", status=403)
         id = key_id(token) or ""
         if not self._tries.allow(id):
-            return _asked(request, to, wrong=_MANY, status=_TOO_MANY)
+            return _asked(request, to, wrong="many", status=_TOO_MANY)
         key = valid_key(self._service.store, token)
         if key is None:
             if self._service.store.key(id) is not None:
                 self._tries.count(id)
-            return _asked(request, to, wrong=_WRONG, status=403)
+            return _asked(request, to, wrong="key", status=403)
         response = redirect(to)
-        begin_session(request, response, token, key)
+        sessions.begin_session(request, response, token, key)
         return response
 
     def sign_out(self, request: Request, form: Form) -> Response:
         """End the session in this browser. A form of another session changes nothing."""
-        session = signed_in(request)
-        if session is not None and not token_is_right(session, form.get(TOKEN, "")):
+        session = sessions.signed_in(request)
+        if session is not None and not sessions.token_is_right(session, form.get(TOKEN, "")):
             raise Refused(Problem.FORM_OUTDATED, "this form is from another session, and you are still signed in")
         response = redirect("/")
-        end_session(request, response)
+        sessions.end_session(request, response)
         return response
 
 
@@ -167,7 +156,9 @@ def sign_in_first(to: str) -> Response:
 
 def _asked(request: Request, to: str, *, wrong: str = "", status: int = 200) -> Response:
     with page_turn():
-        return page(request, "sign_in.html", status=status, next=to, wrong=wrong, hours=SESSION_SECONDS // 3600)
+        return page(
+            request, "sign_in.html", status=status, next=to, wrong=wrong, hours=sessions.SESSION_SECONDS // 3600
+        )
 
 
 _MOST_ROUNDS = 12
@@ -201,19 +192,21 @@ class CampaignActions:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def close(self, request: Request, session: Session, form: Form) -> Response:
+    def close(self, request: Request, session: sessions.Session, form: Form) -> Response:
         """Close a round, as `untrackable manage close` does."""
         campaign, number = self._campaign(request), request.path_params["round"]
         api.close(self._service.store, campaign, number, self._service.clock(), self._service.metrics)
         return _back(campaign.id, f"closed&number={number}")
 
-    def publish(self, request: Request, session: Session, form: Form, *, published: bool = True) -> Response:
+    def publish(
+        self, request: Request, session: sessions.Session, form: Form, *, published: bool = True
+    ) -> Response:
         """Let everybody read the campaign's estimates, or require a key for them again."""
         id = self._service.stored_campaign(request.path_params["campaign"]).id
         self._service.store.publish(id, published)
         return _back(id, "published" if published else "unpublished")
 
-    def end(self, request: Request, session: Session, form: Form) -> Response:
+    def end(self, request: Request, session: sessions.Session, form: Form) -> Response:
         """Let the round that takes reports now be the last one."""
         campaign = self._campaign(request)
         end_campaign(self._service.store, campaign, self._service.clock(), self._service.settings)
@@ -225,7 +218,7 @@ class CampaignActions:
 
 def offered_actions(service: Service, request: Request, stored: StoredCampaign) -> OfferedActions | None:
     """What the reader of a campaign's page may do with it; None for everybody but those with an admin key."""
-    session = signed_in(request)
+    session = sessions.signed_in(request)
     if session is None or not session.manages:
         return None
     campaign, now = service.campaign(stored.id), service.clock()
@@ -252,7 +245,7 @@ def done_words(service: Service, request: Request, stored: StoredCampaign) -> st
 
     They are for those who can do it: a closed round's words have its number of reports, also if it is withheld.
     """
-    session = signed_in(request)
+    session = sessions.signed_in(request)
     if session is None or not session.manages:
         return ""
     match request.query_params.get("done"):
@@ -282,12 +275,12 @@ class KeyPages:
 
     def show(self, request: Request) -> Response:
         """List all keys. None of them is shown, because the store has only digests."""
-        if signed_in(request) is None:
+        if sessions.signed_in(request) is None:
             return sign_in_first("/keys")
-        require_session(request)
+        sessions.require_session(request)
         return self._page(request)
 
-    def make(self, request: Request, session: Session, form: Form) -> Response:
+    def make(self, request: Request, session: sessions.Session, form: Form) -> Response:
         """Make a key and show it, this once."""
         role = form.get("role", "")
         if role not in ROLES:
@@ -295,7 +288,7 @@ class KeyPages:
         id, token = new_key(self._service.store, role)
         return self._page(request, made=(id, role, token), status=201)
 
-    def revoke(self, request: Request, session: Session, form: Form) -> Response:
+    def revoke(self, request: Request, session: sessions.Session, form: Form) -> Response:
         """Revoke a key. Its sessions end at once, and this one too if it is its key."""
         id = request.path_params["key"]
         if not self._service.store.revoke(id):
@@ -303,7 +296,7 @@ class KeyPages:
         if id != session.key:
             return redirect(f"/keys?revoked={id}")
         response = redirect("/")
-        end_session(request, response)
+        sessions.end_session(request, response)
         return response
 
     def _page(self, request: Request, *, made: tuple[str, str, str] | None = None, status: int = 200) -> Response:

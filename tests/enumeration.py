@@ -72,11 +72,6 @@ def streams_factor(first: Mapping[Stream, float], second: Mapping[Stream, float]
     return Factor([first.get(s, 0.0) for s in streams], [second.get(s, 0.0) for s in streams])
 
 
-def subsets(rounds: Sequence[int]) -> Iterable[tuple[int, ...]]:
-    """Every set J of rounds."""
-    return itertools.chain.from_iterable(itertools.combinations(rounds, n) for n in range(len(rounds) + 1))
-
-
 def projection_gap(law: Mapping[Stream, float], split: int, streams: set[Stream], gamma: float) -> float:
     """Pr[T_J]·Pr[T_Jᶜ] - e^γ·Pr[T] with the *projections* of T: the δ that the printed definition demands.
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from untrackable.collector.uploads import LARGEST_HEAD, SmallPost, read_small_post
+from untrackable.serving.small_posts import LARGEST_HEAD, SmallPost, read_small_post
 
 HEAD = b"POST /campaigns/ab12/reports HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 3\r\n"
 POST = HEAD + b"\r\nabc"
@@ -107,7 +107,9 @@ def test_the_general_parser_finds_the_same(data: bytes) -> None:
     parsed = Parsed(data)
     assert parsed.complete == 1
     assert (parsed.method, parsed.version, parsed.keep_alive, parsed.upgrade) == (b"POST", "1.1", True, False)
-    assert reports == SmallPost(parsed.url.decode(), dict(parsed.headers)[b"content-type"], parsed.body)
+    assert reports == SmallPost(
+        parsed.url.decode(), dict(parsed.headers)[b"content-type"], parsed.body, data[: -len(parsed.body) or None]
+    )
     names = [name for name, _ in parsed.headers]
     assert names.count(b"content-type") == names.count(b"content-length") == 1
     assert not {b"transfer-encoding", b"origin", b"expect", b"connection", b"upgrade", b"content-encoding"} & {
@@ -127,7 +129,7 @@ def test_the_general_parser_finds_the_same(data: bytes) -> None:
     ],
 )
 def test_plain_heads_are_read(data: bytes) -> None:
-    assert read_small_post(data) == SmallPost("/campaigns/ab12/reports", b"a/b", b"abc")
+    assert read_small_post(data) == SmallPost("/campaigns/ab12/reports", b"a/b", b"abc", data[:-3])
 
 
 @pytest.mark.parametrize(
