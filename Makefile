@@ -66,6 +66,7 @@ bench: $(VENV)/.ready-dev
 figures: $(VENV)/.ready
 	$(BIN)/untrackable demo --once --force --plot docs/figures/demo.png
 	$(BIN)/untrackable paper --force --plot docs/figures/rappor.png
+	$(BIN)/untrackable compare --floor --force --plot docs/figures/floor.png
 
 screenshots: $(VENV)/.ready-dev chromium
 	$(BIN)/python -m tests.browser.screenshots

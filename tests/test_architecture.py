@@ -75,7 +75,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "theory": ("factor search", "convolution kept_*", "experiment", "*"),
     "estimation": ("intervals", "estimate", "aggregators", "*"),
     "reports": ("files", "arrow csv numpy", "reader", "*"),
-    "auditing": ("streams attacks", "audit black_box", "recordings comparison", "file_audit"),
+    "auditing": ("streams attacks", "audit black_box", "recordings comparison floor", "file_audit"),
     "planning": ("goal_fields", "goals", "forecast", "plan"),
     "client": (
         "folder policy quiet", "state ledger sender sending", "ballot preview", "client", "job", "take_part",

@@ -147,8 +147,21 @@ def test_compare(tmp_path: Path) -> None:
     assert "rappor" in result.output
     assert page.stat().st_size < 1_500_000
     outcome = json.loads(run("compare", "--reports", "4", "--values", "2", "--json").stdout)
-    assert {row["name"] for row in outcome["rows"]} == {"one turn", *EVERY_ROUND} - {"fixed-vector-fresh"}
-    assert outcome["left_out"].keys() == {"fixed-vector-fresh"}
+    assert {row["name"] for row in outcome["rows"]} == {"one turn", *EVERY_ROUND} - {"fixed-vector-fresh", "rarely"}
+    assert outcome["left_out"].keys() == {"fixed-vector-fresh", "rarely"}
+    assert "followed with certainty" in outcome["left_out"]["rarely"]
+
+
+def test_compare_with_the_floor(tmp_path: Path) -> None:
+    page, picture = tmp_path / "floor.html", tmp_path / "floor.svg"
+    result = run("compare", "--floor", "--html", str(page), "--plot", str(picture), COLUMNS="120")
+    assert result.exit_code == 0, result.output
+    assert "at least 0.02276 for ever" in " ".join(result.output.split())
+    assert "untrackable compare --floor" in page.read_text(encoding="utf-8")
+    assert "Tracking against people, 365 rounds" in picture.read_text(encoding="utf-8")
+    refused = run("compare", "--floor", "--values", "4")
+    assert refused.exit_code == 2
+    assert "--values has no meaning with --floor, which is about yes/no questions" in refused.output
 
 
 def test_pages_go_where_links_lead_and_devices_stay_devices(tmp_path: Path) -> None:

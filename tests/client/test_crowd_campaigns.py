@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,29 @@ def test_somebody_active_throughout_is_hidden_in_the_crowd_of_all_rounds() -> No
     verdict, mechanism = verify(asked), asked.mechanism
     assert verdict.crowd_throughout is not None
     alone = mechanism.crowd(people=2_000, reports=1).gamma(1e-6).upper
-    assert verdict.crowd_throughout.upper == mechanism.crowd(people=4_000, reports=1).gamma(1e-6).upper < alone
+    assert (
+        verdict.crowd_throughout.upper
+        == mechanism.crowd(people=4_000, reports=1, mixed=True).gamma(1e-6).upper
+        < alone
+    )
     assert verdict.to_json()["crowd_throughout"]["upper"] == verdict.crowd_throughout.upper
     assert verify(one_turn(wipes=1, eps=9.0)).crowd_throughout is None
+
+
+def test_a_share_of_turns_hides_one_bit_answers_better() -> None:
+    """Nobody knows who has a turn at all."""
+    answer = NoisyInnerProduct(bits=2, eps=3.0, width=1)
+    found = {}
+    for share in (Fraction(1), Fraction(9, 10)):
+        plain = turns_campaign(answer, rounds=2, eps=6.0, share=share)
+        verdict = verify(in_crowd(plain, eps=0.6, delta=1e-6, reports=2_000))
+        assert verdict.problems == ()
+        assert verdict.crowd is not None
+        assert verdict.crowd_throughout is not None
+        found[share] = verdict.crowd.upper, verdict.crowd_throughout.upper
+    every, some = found.values()
+    assert some[0] < 0.1 * every[0]
+    assert some[1] < 0.85 * every[1]
 
 
 def test_it_is_refused_unless_the_policy_names_a_relay(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from tests import browsers
 from tests.browser.page_checks import serious_violations
 from tests.display.chart_checks import chart_faults, opened
 from untrackable import Deck, Rappor, audit, compare
+from untrackable.auditing.floor import compare_with_floor
 from untrackable.display.audit import audit_page
 from untrackable.display.comparison import comparison_page
+from untrackable.display.floor import floor_page
 from untrackable.mechanisms import Unary
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -37,6 +39,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         result = audit(mechanism, reports=4, crowd=50, people=1000)
         made[name] = audit_page(result, mechanism, name, ["audit", name, "note=</script><b>&"])
     made["compared"] = comparison_page(compare(reports=4, crowd=50, people=1000), ["compare"])
+    made["floor"] = floor_page(compare_with_floor(rounds=(20, None)), ["compare"])
     paths = {}
     for name, text in made.items():
         paths[name] = folder / f"{name}.html"
@@ -44,7 +47,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-CHARTS = {"infinite": 4, "followed": 6, "hidden": 5, "compared": 1}
+CHARTS = {"infinite": 4, "followed": 6, "hidden": 5, "compared": 1, "floor": 2}
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -70,7 +73,8 @@ def test_page_loads_offline_without_complaint(
     assert (light[0] < light[1]) == (scheme == "light")
     # text in the pictures has the page's own colour
     assert page.evaluate("getComputedStyle(document.querySelector('.chart svg.marks text')).fill") == ink
-    assert page.locator("pre").first.inner_text().endswith("compare" if name == "compared" else "</script><b>&'")
+    last = "compare" if name in ("compared", "floor") else "</script><b>&'"
+    assert page.locator("pre").first.inner_text().endswith(last)
     assert chart_faults(page) == []
     if name == "followed":  # Reports are whole numbers.
         assert page.locator("#chart-gammas .role-axis-label text").all_text_contents()[:3] == ["2", "3", "4"]

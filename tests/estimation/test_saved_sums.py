@@ -16,6 +16,7 @@ from untrackable.mechanisms import (
     Lgrr,
     Loloha,
     OneChange,
+    Rarely,
     Unary,
     Votes,
 )
@@ -30,6 +31,7 @@ OTHERS: list[Mechanism] = [
     Fresh(CountMeanSketch(hashes=5, width=16, eps=2.0, values=9)),
     Fresh(HadamardSketch(hashes=5, width=16, eps=2.0, values=9)),
     Assigned(bits=4, eps=1.0, people=200),
+    Rarely(eps=1.0, chance=0.4),
     OneChange(rounds=4, changes=1, eps=1.0),
     Votes(eps_vote=0.8, eps_estimate=1.3, votes=2, estimates=1, updates=(1, 3)),
 ]

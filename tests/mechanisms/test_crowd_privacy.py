@@ -8,7 +8,7 @@ from untrackable import Deck, NoisyInnerProduct
 from untrackable.mechanisms import CountMeanSketch, Fading, Fresh, HadamardSketch, Memoized, Rappor
 from untrackable.mechanisms.divided import Divided
 from untrackable.mechanisms.interface import crowd_curve
-from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
+from untrackable.mechanisms.local import OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.local_interface import Local, crowd_parts
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.mechanisms.views import Views
@@ -153,9 +153,10 @@ def test_the_definition_is_between_both_ends(base: Local, people: int) -> None:
         SubsetSelection(values=4, eps=1.5, size=2),
     ],
 )
-def test_the_lower_end_is_that_of_others_who_hold_a_third_value(base: Local) -> None:
+def test_the_lower_end_is_that_of_others_who_all_hold_one_value(base: Local) -> None:
+    """A third value, or the first if there are two."""
     laws, people = laws_of(base), 3
-    third = laws[min(2, base.values - 1)]
+    third = laws[2 if base.values > 2 else 0]
     world = worlds(laws[0], laws[1], [third] * (people - 1))
     found = Fresh(base).crowd(people=people, reports=1)
     for gamma in GAMMAS:
@@ -187,7 +188,43 @@ def test_both_ends_are_close_for_wide_answers(eps_report: float, width: int) -> 
             assert found.lower < found.upper <= 1.04 * found.lower
 
 
-def test_both_ends_for_one_bit_are_farther_apart() -> None:
+@pytest.mark.parametrize("reports", [1, 12])
+def test_both_ends_for_a_plain_bit_are_closest(reports: int) -> None:
+    for people in (1_000, 10_000, 1_000_000):
+        for eps in (0.5, 2.0, 4.0):
+            found = Fresh(RandomizedResponse(eps=eps)).crowd(people=people, reports=reports).gamma(1e-6)
+            # Only few people, many loud rounds: there is no crowd that is the worst in all of them.
+            assert found.lower < found.upper < (1.013 if people == 1_000 else 1.0035) * found.lower
+
+
+@pytest.mark.parametrize("base", [RandomizedResponse(eps=2.0), OneBitMean(values=5, eps=2.0)])
+def test_a_plain_bit_hides_better_than_its_parts_say(base: Local) -> None:
+    """Reports that tell their rounds are no plain bits, as people may hold different bits in different rounds."""
+    plain, mixed = (Fresh(base).crowd(people=5_000, reports=1, mixed=m).gamma(1e-6) for m in (False, True))
+    assert 1.2 * plain.upper < mixed.upper
+    assert plain.lower == mixed.lower
+    deck = Deck(bits=1, slots=1, eps_report=2.0, width=1)
+    assert deck.crowd(people=5_000).gamma(1e-6).upper == pytest.approx(plain.upper)
+
+
+def test_secret_absence_makes_one_bit_answers_harder_to_tell() -> None:
+    """One turn in ten is not taken, by a coin of the device: so nobody knows that somebody reports."""
+    answer = Fresh(NoisyInnerProduct(bits=6, eps=2.0, width=1))
+    seen, hidden = (answer.crowd(people=10_000, reports=1, present=p).gamma(1e-6) for p in (1.0, 0.9))
+    assert hidden.upper < 0.8 * seen.upper
+    assert hidden.certainty == "upper"
+    bit = Fresh(RandomizedResponse(eps=2.0))
+    seen, hidden = (bit.crowd(people=10_000, reports=1, mixed=True, present=p).gamma(1e-6) for p in (1, 0.9))
+    assert hidden.upper < 0.8 * seen.upper
+    plain = [bit.crowd(people=10_000, reports=1, present=p).gamma(1e-6) for p in (1, 0.9)]
+    assert plain[0] == plain[1]
+    wide = Fresh(NoisyInnerProduct(bits=6, eps=2.0, width=3))
+    assert wide.crowd(people=10_000, reports=1, present=0.9).gamma(1e-6).certainty == "bracket"
+    with pytest.raises(ValueError, match="present must be between 0 and 1"):
+        bit.crowd(people=10_000, reports=1, present=1.5)
+
+
+def test_both_ends_for_one_bit_of_many_are_farther_apart() -> None:
     """By at most √2 in the shift of a Gaussian, and so a little more in eps."""
     for eps_report in (0.05, 3.0):
         found = Deck(bits=10, slots=52, eps_report=eps_report, width=1).crowd(people=100_000).gamma(1e-6)

@@ -18,6 +18,7 @@ from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.rarely import Rarely
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
 from untrackable.randomizers.randomness import system
@@ -32,6 +33,7 @@ OTHERS: list[Mechanism] = [
     Assigned(bits=2, eps=1.0, people=30),
     OneChange(rounds=8, changes=2, eps=1.0),
     Votes.for_budget(eps=1.0, changes=2, updates=(1, 5)),
+    Rarely(eps=1.0, chance=0.3),
     Memoized(SubsetSelection(values=6, eps=1.0)),
     Stored(Levelled(NoisyInnerProduct(bits=3, eps=1.0, width=1), 2), 4),
 ]

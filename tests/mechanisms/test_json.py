@@ -49,8 +49,9 @@ def catalogue() -> dict[str, Mechanism]:
     found: dict[str, Mechanism] = {}
     for entry in CATALOGUE.values():
         found |= {f"{entry.name}-{name}": make() for name, make in entry.presets.items()}
-        if entry.name != "fixed-vector-fresh":
+        if entry.name not in ("fixed-vector-fresh", "rarely"):
             found[entry.name] = entry.for_budget(Budget(values=2 if entry.yes_no else 16, reports=4))
+    found["rarely"] = CATALOGUE["rarely"].make(eps=1.0, chance=0.25)
     found["fixed-vector-fresh"] = CATALOGUE["fixed-vector-fresh"].make(bits=3, eps=1.0)
     for base in BASES:
         for kept in (Fresh(base), Memoized(base), Stored(base, 3), Dealt(base, 3, "replay")):

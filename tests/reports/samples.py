@@ -26,6 +26,7 @@ from untrackable.mechanisms import (
     Lgrr,
     Loloha,
     OneChange,
+    Rarely,
     Unary,
     Votes,
 )
@@ -58,6 +59,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "dbitflip": DBitFlip(buckets=9, sampled=2, eps=2.0),
     "fixed-vector": FixedVector(bits=3, eps=1.0),
     "assigned": Assigned(bits=4, eps=1.0, people=200),
+    "rarely": Rarely(eps=1.0, chance=0.4),
     "one-change": OneChange(rounds=8, changes=1, eps=1.0),
     "votes": Votes(eps_vote=0.8, eps_estimate=1.3, votes=2, estimates=2, updates=(1, 3)),
 }

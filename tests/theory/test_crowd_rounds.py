@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from untrackable.theory.crowd import CrowdClasses, CrowdParts, crowd_lower, crowd_upper
+from untrackable.theory.crowd import CrowdClasses, CrowdParts, Rounds, crowd_lower, crowd_upper
 from untrackable.theory.search import gaussian_delta
 
 PARTS = CrowdParts(8.0, 0.5, 8.0)
@@ -28,7 +28,7 @@ def test_many_rounds_look_like_gaussians(rounds: int) -> None:
 def test_rounds_that_are_nearly_alike_count_as_the_loudest() -> None:
     """One by one they would take long; together they are a bound, and a close one."""
     ratios = np.exp(np.linspace(1.0, 0.5, 33))
-    each = {(CrowdParts(r, 0.8 * (r - 1) / (r + 1), r), 10_000): 1 for r in ratios.tolist()}
+    each: Rounds = {(CrowdParts(r, 0.8 * (r - 1) / (r + 1), r), 10_000): 1 for r in ratios.tolist()}
     variance = sum(parts.shift(10_000) ** 2 for parts, _ in each)
     found = crowd_upper(each)
     assert len(found.factors) < len(each)
@@ -38,7 +38,7 @@ def test_rounds_that_are_nearly_alike_count_as_the_loudest() -> None:
 
 def test_rounds_of_different_crowds_share_a_lattice() -> None:
     """So they are composed in every digit: the ends of delta agree, however small it is."""
-    rounds = {(PARTS, 20_000): 3, (PARTS, 70_000): 40, (PARTS, 1_000_000): 100}
+    rounds: Rounds = {(PARTS, 20_000): 3, (PARTS, 70_000): 40, (PARTS, 1_000_000): 100}
     ends = crowd_upper(rounds)._delta(0.9, "forward")
     assert ends[0] == pytest.approx(ends[1], rel=1e-6)
     assert 0 < ends[1] < 1e-12

@@ -27,6 +27,7 @@ from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.rarely import Rarely
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.string_levels import Levelled
@@ -439,6 +440,22 @@ def one_bit_mean() -> Iterator[Json]:
         yield group(m, parameters, {"flip": base.flip.threshold}, cases)
 
 
+def rarely() -> Iterator[Json]:
+    """Answers and silence; words at both thresholds."""
+    for eps, chance in ((1.0, 0.25), (2.0, 1.0), (0.3, 1e-3)):
+        m = Rarely(eps=eps, chance=chance)
+        answers, flip = m.base.answers.threshold, m.base.flip.threshold
+        edges = {
+            "a lie at threshold - 1": words(answers - 1, flip - 1),
+            "the truth at threshold": words(answers - 1, flip),
+        }
+        if chance < 1:
+            edges["silent at threshold"] = words(answers)
+        cases = [case(m, value, [1, 7], label=f"{m!r} value {value}") for value in (0, 1)]
+        cases += [case(m, 1, [2, 3], label=f"{m!r}, {label}", first=first) for label, first in edges.items()]
+        yield group(m, {"eps": eps, "chance": chance}, {"answers": answers, "flip": flip}, cases)
+
+
 def faded() -> Iterator[Json]:
     """Fading reports of views and of one bit. A state has the last round, the value and the last report."""
     for base in (Views.prefixes(bits=6, eps=1.0), OneBitMean(values=101, eps=1.0)):
@@ -663,6 +680,7 @@ MAKERS: dict[str, Callable[[], Iterator[Json]]] = {
     "OneBitMean": one_bit_mean,
     "OneChange": one_change,
     "Rappor": rappor,
+    "Rarely": rarely,
     "Sketches": sketches,
     "Stored": stored,
     "SubsetSelection": subset_selection,

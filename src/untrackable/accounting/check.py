@@ -159,14 +159,15 @@ def _crowd(campaign: Campaign) -> tuple[Bracket | None, Bracket | None, list[str
     if declared is None:
         return None, None, []
     reports = campaign.last_round if turns is None else turns.wipes + 1
+    present = 1 if turns is None else turns.share
     try:
-        delta = mechanism.crowd(people=declared.reports, reports=reports).delta(declared.eps)
+        delta = mechanism.crowd(people=declared.reports, reports=reports, present=present).delta(declared.eps)
     except ValueError as error:
         return None, None, [f"how well a crowd hides its reports cannot be recomputed: {error}"]
     throughout = None
     if turns is not None and not turns.wipes:
         people = min(LARGEST_CROWD, declared.reports * turns.rounds)
-        throughout = mechanism.crowd(people=people, reports=1).gamma(declared.delta)
+        throughout = mechanism.crowd(people=people, reports=1, mixed=True, present=present).gamma(declared.delta)
     at = f"eps = {declared.eps:g} in a crowd of {declared.reports:,} reports a round"
     return delta, throughout, _too_large("delta", delta, declared.delta, at)
 

@@ -140,23 +140,32 @@ def _list(output: options.ResultOutput) -> None:
 
 
 @click.command(cls=PlainCommand)
-@click.option("--eps", type=float, default=2.0, help="Privacy of all reports ever sent.")
+@click.option("--eps", type=float, show_default="2, or 1 with --floor", help="Privacy of all reports ever sent.")
 @_DELTA
 @click.option("--values", type=click.IntRange(2, 4096), default=16, help="Number of possible answers.")
 @click.option("--reports", type=options.HELD_REPORTS, default=20, help="Rounds, which the observer sees.")
 @_PEOPLE
 @_CROWD
+@click.option("--floor", is_flag=True, help="Compare with the least tracking that is possible.")
 @options.result_options("export", "plot", "html")
-def compare(output: options.ResultOutput, **asked: Any) -> None:
+def compare(output: options.ResultOutput, eps: float | None, floor: bool, **asked: Any) -> None:
     """Compare all mechanisms at the same level of privacy.
 
     Sets every mechanism so that all reports ever sent have the same eps and delta. Lists the mechanisms,
     the hardest to follow first, with the error of their estimates. The first row is one turn: each person answers
     once, in a secret round. People who answer every round are recognised by that alone, whatever the mechanism.
 
+    With --floor, it shows for a yes/no question how many people mechanisms need and how well they can be tracked,
+    in 20 rounds, in 365 and for ever, beside the least tracking of anything as private and accurate.
+
     Example: untrackable compare --eps 1 --reports 30 --html compare.html
              untrackable compare --values 2 --eps 8 --reports 12
+             untrackable compare --floor --plot floor.png
     """
+    if floor:
+        _floor(output, 1.0 if eps is None else eps, asked["delta"])
+        return
+    asked["eps"] = 2.0 if eps is None else eps
     with one_line_errors():
         from untrackable.auditing.comparison import compare as rank
 
@@ -171,6 +180,26 @@ def compare(output: options.ResultOutput, **asked: Any) -> None:
         return comparison_page(comparison, again)
 
     output.give(comparison, page=page)
+
+
+def _floor(output: options.ResultOutput, eps: float, delta: float) -> None:
+    for name in ("values", "reports", "people", "crowd"):
+        if options.was_given(name):
+            raise click.UsageError(f"--{name} has no meaning with --floor, which is about yes/no questions")
+    with one_line_errors():
+        from untrackable.auditing.floor import compare_with_floor
+
+        with progress() as show:
+            found = compare_with_floor(eps=eps, delta=delta, progress=lambda what, done: show("comparing", done))
+
+    again = options.typed_command()
+
+    def page() -> str:
+        from untrackable.display.floor import floor_page
+
+        return floor_page(found, again)
+
+    output.give(found, page=page)
 
 
 @click.command("audit-client", cls=PlainCommand)

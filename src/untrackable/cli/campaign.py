@@ -400,7 +400,8 @@ def turns_draft(encoding: Encoding, *, people: int, rounds: int, eps: float, **d
     looks = goals.looks or 1
     crowd = None
     if goals.relay:
-        crowd = _crowd(made, turns.wipes + 1, (people, goals.margin, goals.crowd_delta), turns.chance)
+        hidden = people, goals.margin, goals.crowd_delta
+        crowd = _crowd(made, turns.wipes + 1, hidden, rounds=turns.rounds, share=turns.share)
     return CampaignDraft(
         encoding=encoding if looks == 1 else Path(of=encoding, looks=looks),
         mechanism=made,
@@ -448,7 +449,12 @@ def every_round_draft(
 
 
 def _crowd(
-    mechanism: Mechanism, sent: int, hidden: tuple[int, Any, float], chance: Fraction = Fraction(1)
+    mechanism: Mechanism,
+    sent: int,
+    hidden: tuple[int, Any, float],
+    *,
+    rounds: int = 1,
+    share: Fraction = Fraction(1),
 ) -> CrowdGuarantee:
     """What a relay adds for somebody who sends this many reports, among people who answer a round by chance.
 
@@ -460,11 +466,11 @@ def _crowd(
     from untrackable.theory.crowd import LARGEST_CROWD, checked_margin
 
     people, margin, delta = hidden
-    reports = min(LARGEST_CROWD, fewest_reports(people, chance * (1 - checked_margin(margin))))
+    reports = min(LARGEST_CROWD, fewest_reports(people, share / rounds * (1 - checked_margin(margin))))
     if reports < 2:
         raise ValueError(f"--people {people:,} is too few: more than one round in a hundred would have no crowd")
     check_crowd(CrowdGuarantee(eps=1.0, delta=delta, reports=reports), mechanism, sent)
-    eps = mechanism.crowd(people=reports, reports=sent).gamma(delta).upper
+    eps = mechanism.crowd(people=reports, reports=sent, present=share).gamma(delta).upper
     return CrowdGuarantee(eps=rounded_up(eps, 3), delta=delta, reports=reports)
 
 

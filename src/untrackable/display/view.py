@@ -40,6 +40,7 @@ _MODULES = {
     "Distribution": "estimate",
     "Estimate": "estimate",
     "FileAudit": "evidence",
+    "FloorComparison": "floor",
     "NumberTrend": "trend",
     "Plan": "plan",
     "QuestionSet": "plan",

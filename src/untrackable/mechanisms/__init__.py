@@ -4,8 +4,8 @@ All of them implement `Mechanism`; `from_json` makes one from its JSON descripti
 `Faded`, `InnerProduct` and `Bitwise`. `RandomizedResponse`, `NoisyInnerProduct`, `SubsetSelection`,
 `CountMeanSketch`, `HadamardSketch`, `Views`, `Divided`, `OneBitMean`, `Levelled` and `Present` are local
 mechanisms: they report a value once. `Fresh`, `Memoized`, `Stored` and `Dealt` wrap a local mechanism and report in
-every round. Other authors published `Rappor`, `Unary`, `Lgrr`, `Loloha`, `DBitFlip`, `FixedVector`, `Assigned`,
-`OneChange` and `Votes`.
+every round. `Rarely` is for comparison only. Other authors published `Rappor`, `Unary`, `Lgrr`, `Loloha`,
+`DBitFlip`, `FixedVector`, `Assigned`, `OneChange` and `Votes`.
 """
 
 from untrackable.lazy_names import lazy_names

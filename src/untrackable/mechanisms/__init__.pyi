@@ -21,6 +21,7 @@ from untrackable.mechanisms.local import RandomizedResponse as RandomizedRespons
 from untrackable.mechanisms.local import SubsetSelection as SubsetSelection
 from untrackable.mechanisms.loloha import Loloha as Loloha
 from untrackable.mechanisms.rappor import Rappor as Rappor
+from untrackable.mechanisms.rarely import Rarely as Rarely
 from untrackable.mechanisms.sketches import CountMeanSketch as CountMeanSketch
 from untrackable.mechanisms.sketches import HadamardSketch as HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct as InnerProduct

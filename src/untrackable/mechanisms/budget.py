@@ -15,7 +15,7 @@ import numpy as np
 
 from untrackable import checks
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local_interface import crowd_parts
+from untrackable.mechanisms.local_interface import crowd_differing, crowd_parts
 from untrackable.randomizers.inner_product import LARGEST_BITS, LARGEST_WIDTH, checked_width
 from untrackable.theory.crowd import Rounds, crowd_upper
 from untrackable.theory.experiment import Experiment
@@ -170,7 +170,7 @@ def largest_crowd_eps(base: Any, slots: int, people: int, eps: float, delta: flo
     """The largest eps of one report, up to 20, with which a crowd keeps `slots` rounds (eps, delta)-private."""
 
     def rounds_of(one: float) -> Rounds:
-        return {(crowd_parts(with_eps(base, one)), people): slots}
+        return {(crowd_differing(with_eps(base, one)), people): slots}
 
     guess = _guessed_crowd_eps(base, slots, people, eps, delta)
     return loudest_in_crowd(rounds_of, guess, people=people, eps=eps, delta=delta)

@@ -37,7 +37,7 @@ from untrackable.mechanisms.local_interface import (
     SentRounds,
     Truthfulness,
     WeightedLocal,
-    crowd_parts,
+    crowd_differing,
     crowd_size,
     local_population,
     per_round,
@@ -205,7 +205,7 @@ class Faded(Unlinked):
         times = self._times(rounds)
 
         def rounds_of(scale: float) -> Rounds:
-            return Counter((crowd_parts(with_eps(self.local, scale * time)), people) for time in times.tolist())
+            return Counter((crowd_differing(with_eps(self.local, scale * time)), people) for time in times.tolist())
 
         people = crowd_size(people)
         scale = loudest_in_crowd(

@@ -106,6 +106,11 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         """Exact: every two values have the same factor."""
         return "exact"
 
+    @property
+    def bit_share(self) -> float:
+        """ρ for an answer of one bit; with one vector there is one question. Wider answers are of another kind."""
+        return self.differing() if self.width == 1 else 0.0
+
     def privacy_factor(self) -> Factor:
         """The loss is ±eps if the two values have different answers and the report has one of them, else 0.
 
@@ -127,7 +132,7 @@ class NoisyInnerProduct(randomizers.NoisyInnerProduct):
         """Reports with the answer of one of two values, and not of the other: like the third value's or not."""
         truth, lie = self.chances()
         if self.bits == 1:
-            return CrowdClasses((truth, lie), (lie, truth), (lie, truth))
+            return CrowdClasses((truth, lie), (lie, truth), (truth, lie))
         apart, shared = map(float, self.third_answers())
         rows = [(share, third) for share, third in ((apart, lie), (shared, truth)) if share]
         return CrowdClasses(

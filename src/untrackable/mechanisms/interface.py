@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, Self, SupportsIndex, TypeGuard
+from typing import Any, ClassVar, Literal, NamedTuple, Self, SupportsFloat, SupportsIndex, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -361,17 +361,26 @@ class Mechanism(Randomizer):
     def _privacy(self, reports: int | None, values: Values) -> Pair:
         """`privacy`, after checks."""
 
-    def crowd(self, *, people: int | Sequence[int], reports: int | None = None) -> Experiment:
+    def crowd(
+        self,
+        *,
+        people: int | Sequence[int],
+        reports: int | None = None,
+        mixed: bool = False,
+        present: SupportsFloat = 1.0,
+    ) -> Experiment:
         """Privacy against an observer who sees everybody's reports, but not who sent which (bracket).
 
         It is for `reports` rounds, by default all that there are. In each round this many `people` send a report
         each, or one number for each round. If reports of one person can be linked over these rounds, a crowd does
-        not hide them: `ValueError`.
+        not hide them: `ValueError`. With turns that are drawn uniformly, the reports of all rounds are one crowd:
+        one round, in which reports that tell their own rounds are `mixed`. If everybody is `present` with a smaller
+        probability than 1, by a coin that nobody sees, `people` are those who are (upper for some).
         """
         rounds = self._unlinked_rounds(None if reports is None else checks.integer("reports", reports, low=1))
         if rounds is None:
             raise ValueError(LINKED)
-        return crowd_privacy(rounds, people=people)
+        return crowd_privacy(rounds, people=people, mixed=mixed, present=checks.probability("present", present))
 
     def _unlinked_rounds(self, reports: int | None) -> SentRounds | None:
         """The reports of the first `reports` rounds, or of all; None if those of one person can be linked."""
@@ -638,6 +647,7 @@ FORMS = JsonForms(
         "memoized": "stored.Memoized",
         "one-change": "changing_bit.OneChange",
         "rappor": "rappor.Rappor",
+        "rarely": "rarely.Rarely",
         "rnip": "stored.InnerProduct",
         "stored": "stored.Stored",
         "unary": "kept_bits.Unary",
@@ -653,6 +663,7 @@ FORMS = JsonForms(
         "one-bit-mean": "local.OneBitMean",
         "present": "local.Present",
         "randomized-response": "local.RandomizedResponse",
+        "rare-response": "rarely.RareResponse",
         "subset-selection": "local.SubsetSelection",
         "views": "views.Views",
         "vector-question": "fixed_vector.VectorQuestion",

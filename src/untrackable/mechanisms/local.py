@@ -74,6 +74,7 @@ class _OneNoisyBit(OneNoisyBit):
     __slots__ = ()
     certainty: ClassVar[Certainty] = "exact"
     """Some two values always have different bits before the noise."""
+    bit_share: ClassVar[float] = 1.0
 
     def privacy_factor(self) -> Factor:
         """The loss is ±eps for two values with different bits, computed from the probabilities that are drawn."""
@@ -90,9 +91,9 @@ class RandomizedResponse(_OneNoisyBit, randomizers.RandomizedResponse):
         return values ^ self.flip.simulate(rng, values.shape)
 
     def crowd_classes(self) -> CrowdClasses:
-        """The two reports. Everybody else holds the second value, as there is no third."""
+        """The two reports. Everybody else holds the first value, as there is no third."""
         lie = self.flip.probability
-        return CrowdClasses((1 - lie, lie), (lie, 1 - lie), (lie, 1 - lie))
+        return CrowdClasses((1 - lie, lie), (lie, 1 - lie), (1 - lie, lie))
 
     def largest_weight(self) -> float:
         """(1-η)/(1-2η), for a report that counts for the value."""

@@ -21,7 +21,16 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator, Reports, Scope
 from untrackable.randomizers.interface import LocalRandomizer
 from untrackable.theory.accuracy import Accuracy
-from untrackable.theory.crowd import LARGEST_CROWD, CrowdClasses, CrowdParts, crowd_lower, crowd_upper
+from untrackable.theory.crowd import (
+    LARGEST_CROWD,
+    CrowdClasses,
+    CrowdParts,
+    Differing,
+    crowd_lower,
+    crowd_upper,
+)
+from untrackable.theory.crowd_absent import CrowdAbsent
+from untrackable.theory.crowd_bit import CrowdBit
 from untrackable.theory.experiment import BracketedExperiment, Certainty, Experiment
 from untrackable.theory.factor import Factor
 
@@ -81,7 +90,19 @@ class ClassifiedLocal(Protocol):
     """A local mechanism that knows how reports of three values differ, so that a crowd can be judged from below."""
 
     def crowd_classes(self) -> CrowdClasses:
-        """Classes of reports of two values, where everybody else holds a third; or the second if there are two."""
+        """Classes of reports of two values, where everybody else holds a third; or the first if there are two."""
+
+
+@runtime_checkable
+class BitLocal(Protocol):
+    """A local mechanism whose report may be one bit about a public question: a crowd then has sharper bounds."""
+
+    @property
+    def bit_share(self) -> float:
+        """The share of questions to which two values have different answers; 0 if a report is not of that kind.
+
+        The bit is flipped with probability 1/(e^eps + 1). A share of 1 means that there is one question.
+        """
 
 
 @runtime_checkable
@@ -155,19 +176,26 @@ SentRounds = Sequence[tuple[Local, int]]
 """The local mechanism that rounds send a fresh report of, and the number of such rounds, in their order."""
 
 
-def crowd_privacy(rounds: SentRounds, *, people: int | Sequence[int]) -> BracketedExperiment:
+def crowd_privacy(
+    rounds: SentRounds, *, people: int | Sequence[int], mixed: bool = False, present: float = 1.0
+) -> BracketedExperiment:
     """Two values of one person, by rounds in which this many people answer (bracket).
 
     Every round has a fresh report of its base by each. So rounds are independent given everybody's values, and the
     reports of one person cannot be linked. The upper end holds for all values of the others. The lower end is that
-    of others who all hold a third value. It is 0 if two values that reveal as much as the upper end may not exist.
+    of others who all hold one value. It is 0 if two values that reveal as much as the upper end may not exist.
+
+    Reports are `mixed` if each tells its round, which its sender drew at random, and those of all rounds are one
+    crowd. People may hold a different value in every round. If the people of a round are `present` with a smaller
+    probability than 1, by a coin that nobody sees, some bounds are sharper, and these have no lower end.
     """
     sized = _sized(rounds, people)
-    parts: Counter[tuple[CrowdParts, int]] = Counter()
+    parts: Counter[tuple[Differing, int]] = Counter()
     for base, number, count in sized:
-        parts[crowd_parts(base), number] += count
+        parts[crowd_differing(base, mixed=mixed, present=present), number] += count
     pure = math.fsum(count * _largest_loss(base) for base, _, count in sized)
     known = all(base.certainty == "exact" and isinstance(base, ClassifiedLocal) for base, _ in rounds)
+    known = known and not any(isinstance(each, CrowdAbsent) for each, _ in parts)
 
     def lower() -> Experiment:
         classes: Counter[tuple[CrowdClasses, int]] = Counter()
@@ -195,6 +223,17 @@ def _sized(rounds: SentRounds, people: int | Sequence[int]) -> list[tuple[Local,
 def crowd_size(people: int) -> int:
     """The number of people in a crowd, after checks."""
     return checks.integer("people", people, low=2, high=LARGEST_CROWD)
+
+
+def crowd_differing(base: Local, *, mixed: bool = False, present: float = 1.0) -> Differing:
+    """How the reports of two values differ, in the way that has the sharpest bound for a crowd."""
+    share = base.bit_share if isinstance(base, BitLocal) else 0.0
+    if share == 1 and not mixed:
+        return CrowdBit(_largest_loss(base) * (1 + _ROUNDING))
+    parts = crowd_parts(base)
+    if share and present < 1:
+        return CrowdAbsent(math.log(parts.ratio), min(1.0, share * (1 + _ROUNDING)), present, parts)
+    return parts
 
 
 def crowd_parts(base: Local) -> CrowdParts:

@@ -252,15 +252,15 @@ def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
     if times > 1:
         delta /= math.fsum(math.exp(i * goals.eps_report) for i in range(times))
 
-    def hidden(people: int) -> Bracket:
+    def hidden(people: int, *, mixed: bool = False) -> Bracket:
         alone = goals.turns.eps_upper(mechanism.loss_of_one_report or 0.0)
-        pair = mechanism.crowd(people=people, reports=1)
+        pair = mechanism.crowd(people=people, reports=1, mixed=mixed, present=goals.turns.share)
         alike = pair.gamma(delta)
         one = alike if times == 1 else pair.gamma(goals.crowd_delta)
         return Bracket(min(one.lower, alone), min(times * alike.upper, alone))
 
     # After a wipe, the second draw counts only for the rounds to come: it is not uniform over all of them.
-    throughout = None if goals.wipes else hidden(everybody)
+    throughout = None if goals.wipes else hidden(everybody, mixed=True)
     return Crowd(reports, goals.crowd_delta, hidden(reports), throughout)
 
 

@@ -26,6 +26,7 @@ from untrackable.mechanisms.kept_symbol import Lgrr
 from untrackable.mechanisms.local import Fresh, OneBitMean, RandomizedResponse, SubsetSelection
 from untrackable.mechanisms.loloha import Loloha
 from untrackable.mechanisms.rappor import Rappor
+from untrackable.mechanisms.rarely import NOT_PLANNED, Rarely
 from untrackable.mechanisms.sketches import CountMeanSketch, HadamardSketch
 from untrackable.mechanisms.stored import InnerProduct, Memoized, Stored
 from untrackable.mechanisms.views import Views
@@ -215,6 +216,10 @@ def _votes(budget: Budget) -> Votes:
     return Votes.for_budget(eps=budget.eps * scale, changes=2, updates=updates)
 
 
+def _only_few(budget: Budget) -> Mechanism:
+    raise Unsuitable("accuracy", NOT_PLANNED)
+
+
 def _leaks(budget: Budget) -> Mechanism:
     raise Unsuitable(
         "privacy",
@@ -246,6 +251,7 @@ CATALOGUE: dict[str, Entry] = {
             most_values=None,
         ),
         Entry("memoized", _MEMOIZED, lambda b: _MEMOIZED(bits=b.bits, eps=b.eps), _ONCE, most_values=None),
+        Entry("rarely", Rarely, _only_few, _ONCE, yes_no=True),
         Entry(
             "bitwise",
             Bitwise,

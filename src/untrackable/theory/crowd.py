@@ -2,9 +2,10 @@
 
 One person holds one of two values. There are n people, the person among them, and each sends a report.
 `crowd_upper` bounds what is learned in many rounds from above, whatever the others hold. `crowd_lower` is what an
-observer certainly learns if all others hold one and the same value. A round becomes a factor whose losses are
-multiples of one step that all rounds have in common. Losses on a lattice are composed in every digit, so a delta of
-1e-12 is as sharp as one of 1e-3.
+observer certainly learns if all others hold one and the same value. Plain bits have a sharper bound (`crowd_bit`),
+and one-bit answers among people of whom some are secretly absent (`crowd_absent`).
+A round becomes a factor whose losses are multiples of one step that all rounds have in common. Losses on a lattice
+are composed in every digit, so a delta of 1e-12 is as sharp as one of 1e-3.
 
 From above: the law of the person's report is a mixture of three parts, and everybody else's law contains the same
 parts. The observer is granted the part that each report came from. Then only the numbers of reports from each part
@@ -32,11 +33,11 @@ sides, with the same mean. Then the mean of every convex function of a sum of th
 - p grows: the outer places move outward, and what they lose goes to -q·(E-1). Mass times distance from there,
   βE on the upper side and β on the lower, stays.
 
-From below: everybody else holds a third value. The observer counts the reports of a few classes and looks at one
-number only, D: a weighted sum of the counts, with whole weights. Nothing is bounded, so this is a pair of worlds
-that exists, seen by an observer who does not look at everything. Let c₀, c₁, c₂ be the probabilities of a class, of
-weight w, for the two values and the third. If the n-1 others make D = d with probability f(d), then the two worlds
-make it with
+From below: everybody else holds one value, a third if there is one. The observer counts the reports of a few
+classes and looks at one number only, D: a weighted sum of the counts, with whole weights. Nothing is bounded, so
+this is a pair of worlds that exists, seen by an observer who does not look at everything. Let c₀, c₁, c₂ be the
+probabilities of a class, of weight w, for the two values and the third. If the n-1 others make D = d with
+probability f(d), then the two worlds make it with
 
     P(d) = (1 - Σ c₀)·f(d) + Σ c₀·f(d-w),    Q(d) = the same with c₁.
 """
@@ -45,14 +46,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache, partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untrackable import checks
 from untrackable.arrays import FloatArray
+from untrackable.theory.crowd_absent import CrowdAbsent
+from untrackable.theory.crowd_bit import CrowdBit
 from untrackable.theory.experiment import Certainty, Experiment, chords_factor
 from untrackable.theory.factor import MACHINE_EPSILON, Factor, log_ratio
 
@@ -125,6 +128,19 @@ class CrowdParts:
         rest = max(0.0, 1 - share * (self.ratio + 1))
         return self.ratio * share / self.other_ratio, rest / self.other_ratio
 
+    @property
+    def largest(self) -> float:
+        """The largest loss."""
+        return math.log(self.ratio)
+
+    def joined(self, other: "CrowdParts") -> "CrowdParts":
+        """Parts that dominate both: the largest of each kind, because delta grows with all of them."""
+        return CrowdParts(*(max(values) for values in zip(self.numbers, other.numbers, strict=True)))
+
+    def deltas(self, people: int, gammas: FloatArray, *, sharp: bool = True) -> FloatArray:
+        """Delta of one round at each gamma ≥ 0 (upper)."""
+        return crowd_deltas(self, people, gammas, resolution(people, sharp=sharp))
+
     def shift(self, people: int) -> float:
         """The standard deviation of the loss of one round, to first order in one over the number of people.
 
@@ -184,8 +200,10 @@ _NEARLY = 1.05
 """Rounds are nearly alike if the largest losses of one report differ by at most this factor."""
 _SEEN = 512
 """From below, only this many different rounds are looked at: those that reveal most."""
-Rounds = Mapping[tuple[CrowdParts, int], int]
-"""The number of rounds with these parts and this number of people."""
+Differing = CrowdParts | CrowdBit | CrowdAbsent
+"""How the reports of two values differ, and how far everybody else's can be from them."""
+Rounds = Mapping[tuple[Differing, int], int]
+"""The number of rounds with such reports and this number of people."""
 
 
 def crowd_upper(rounds: Rounds, *, sharp: bool | None = None) -> Experiment:
@@ -233,29 +251,27 @@ def _own_step(deviation: float, common: float) -> float:
 
 
 def _nearly_alike(rounds: Rounds) -> Rounds:
-    """Fewer rounds that dominate these: those with the same number of people and nearly the same parts are joined.
-
-    The parts of several rounds together are the largest of each kind, because delta grows with all of them.
-    """
-    joined: dict[tuple[CrowdParts, int], int] = {}
-    for people in {people for _, people in rounds}:
-        own = sorted((key for key in rounds if key[1] == people), key=lambda key: -key[0].ratio)
+    """Fewer rounds that dominate these: those of the same number of people and nearly the same parts are joined."""
+    joined: dict[tuple[Differing, int], int] = {}
+    for kind, people in {(type(parts), people) for parts, people in rounds}:
+        own = [key for key in rounds if (type(key[0]), key[1]) == (kind, people)]
+        own.sort(key=lambda key: -key[0].largest)
         while own:
-            limit = math.log(own[0][0].ratio) / _NEARLY
-            group = [key for key in own if math.log(key[0].ratio) >= limit]
+            limit = own[0][0].largest / _NEARLY
+            group = [key for key in own if key[0].largest >= limit]
             own = own[len(group) :]
-            largest = CrowdParts(*(max(values) for values in zip(*(key[0].numbers for key in group), strict=True)))
+            alike: list[Any] = [parts for parts, _ in group]
+            largest = reduce(lambda one, two: one.joined(two), alike)
             joined[largest, people] = joined.get((largest, people), 0) + sum(rounds[key] for key in group)
     return joined
 
 
 @lru_cache(maxsize=256)
-def _above(parts: CrowdParts, people: int, sharp: bool, step: float) -> Factor:
+def _above(parts: Differing, people: int, sharp: bool, step: float) -> Factor:
     """One round as a factor on a lattice that dominates it."""
-    largest = math.log(parts.ratio)
-    gammas = _gammas(parts.shift(people), largest, step)
-    deltas = crowd_deltas(parts, people, gammas, resolution(people, sharp=sharp))
-    return _chords(gammas, np.where(gammas < largest, deltas, 0.0))
+    gammas = _gammas(parts.shift(people), parts.largest, step)
+    deltas = parts.deltas(people, gammas, sharp=sharp)
+    return _chords(gammas, np.where(gammas < parts.largest, deltas, 0.0))
 
 
 def _gammas(deviation: float, largest: float, step: float) -> FloatArray:
