@@ -37,8 +37,8 @@ from untrackable.protocol.wire import NONCE, of_campaign
 from untrackable.serving.server import start_server
 from untrackable.theory.turns import Turns
 
-TURNS, CONNECTIONS, BODIES = 3, 64, {"sent directly": 60_000, "sealed": 20_000}
-"""The bodies of a turn: more than are sent."""
+TURNS, CONNECTIONS, BODIES = 3, 64, {"sent directly": 50_000, "sealed": 20_000}
+"""The bodies of a turn: more than are sent. Without ballots, there are twice as many."""
 PEER = "the same reports without ballots"
 RATES = {
     way: Comparison(
@@ -117,10 +117,11 @@ def taken(way: str, folder: Path, mint: Mint) -> Iterator[Row]:
     targets = []
     for number, campaign in enumerate(campaigns):
         file, key = folder / str(number), keys.keys[0].config if sealed else None
-        size = made(file, functools.partial(bodies, campaign, mint.signing, key), TURNS * BODIES[way])
+        count = BODIES[way] * (1 if campaign.ballots is not None else 2)
+        size = made(file, functools.partial(bodies, campaign, mint.signing, key), TURNS * count)
         path = "/.well-known/ohttp-gateway" if sealed else f"/campaigns/{campaign.id}/reports"
         kind = "message/ohttp-req" if sealed else "application/octet-stream"
-        targets.append(Target(path, kind, file, size, BODIES[way]))
+        targets.append(Target(path, kind, file, size, count))
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     server = start_server(f"sqlite:///{folder}/reports.db", "--gateway-keys", str(folder / "gateway.keys"))
     try:
