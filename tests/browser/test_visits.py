@@ -27,16 +27,16 @@ SITE = Template("""<!doctype html><meta charset=utf-8><link rel=icon href=data:,
   const options = { server: "$collector", policy: { eps: $eps, relays: ["$relay"] }, consent: () => true };
   const campaign = "$campaign";
   window.joins = async () => {
-    const earlier = new Client({ ...options, campaign, clock: () => Date.now() / 1000 - 1000 });
-    await earlier.answer(number);
-    return await new Client({ ...options, campaign }).answer(number);
+    const earlier = (seconds) => new Client({ ...options, campaign, clock: () => Date.now() / 1000 - seconds });
+    await earlier(2000).answer(number);
+    return await earlier(1000).answer(number);
   };
   if (!location.hash) takePart({ ...options, answers: { [campaign]: number } });
 </script>
 """)
 """The page of the site. Visitors say who they are, so that everybody gives their own number as the answer.
 
-A first visit (#joins) is also one of an earlier time: people who are new to a site join with a later visit.
+A first page (#joins) is two visits of an earlier time: people who are new to a site join with a later visit.
 """
 
 
@@ -45,7 +45,7 @@ Came = dict[int, bool]
 
 
 async def visits(study: ShortRounds, site: str) -> Came:
-    """Everybody joins before the first round, and then comes twice in each round, as far as the machine is fast."""
+    """Everybody has joined before the first round, and comes twice in each round, as far as the machine is fast."""
     few, length = asyncio.Semaphore(6), study.asked.round_seconds
     pages: dict[int, Page] = {}
     turns: dict[int, int] = {}
@@ -56,6 +56,8 @@ async def visits(study: ShortRounds, site: str) -> Came:
             context = await browser.new_context()
             page = pages[number] = await context.new_page()
             await page.goto(f"{site}?visitor={number}#joins")
+            while await page.evaluate("typeof joins") != "function":  # The collector was away.
+                await page.reload()
             assert await page.evaluate("joins()") == "kept"
             turns[number] = json.loads((await page.evaluate(f"({KEPT})()"))[study.asked.id])["turn"]
             await page.goto("about:blank")
@@ -71,10 +73,10 @@ async def visits(study: ShortRounds, site: str) -> Came:
             await pages[number].goto("about:blank")
             came[number] |= whole and time.time() < end
 
+    await asyncio.to_thread(study.await_start)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=executable(), args=SWITCHES)
         await asyncio.gather(*map(join, range(PEOPLE)))
-        assert time.time() < study.asked.first_round
         await asyncio.gather(*map(come, range(PEOPLE)))
         await browser.close()
     return came

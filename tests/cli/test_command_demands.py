@@ -28,6 +28,7 @@ GIVES = {
     "campaign show": "json",
     "campaign verify": "json",
     "campaign directory": "json",
+    "campaign embed": "json",
     "preview": "json",
     "answer": "json",
     "send": "json",
@@ -74,8 +75,8 @@ WITHOUT = {
         "ballots new", "ballots close",
     ),
     "It shows one document or one account, which is no table.": (
-        "campaign show", "campaign verify", "preview", "policy show", "gateway show", "ballots show",
-        "ballots public",
+        "campaign show", "campaign verify", "campaign embed", "preview", "policy show", "gateway show",
+        "ballots show", "ballots public",
     ),
     "It writes reports or sums, of which `estimate` makes a table and a picture.": ("export", "simulate"),
     "It makes a list of secrets, which is shown once.": ("ballots codes",),

@@ -6,6 +6,7 @@ their promised variance is nearly chi-square. With 3,000 trials, a right law is 
 one whose variance is off by 1.3 times is accepted with probability below 1e-7 (both computed).
 """
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -16,8 +17,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
+from tests.client.samples import GATEWAY
 from untrackable import Deck, Goals, plan, plan_together, randomizers
-from untrackable.accounting.check import client_problems, verify
+from untrackable.accounting.check import client_problems, make_campaign, verify
 from untrackable.encodings import Bit, Choices, IntegerRange, Record
 from untrackable.encodings.encoding import Encoding
 from untrackable.estimation.estimate import Estimate
@@ -139,11 +141,19 @@ def test_campaigns() -> None:
     assert plan(people=10**15, bits=100, rounds=1, eps=4, error=0.1).campaign().encoding is None
 
 
-def test_wipes_in_a_crowd_are_not_hidden_better_than_reports_of_several_rounds() -> None:
-    one, two = (plan(people=MILLION, values=2, rounds=4, eps=2 * (w + 1), wipes=w).crowd for w in (0, 1))
+def test_plans_and_checks_agree_on_answers_after_wipes() -> None:
+    result = plan(people=MILLION, values=2, rounds=4, eps=4, wipes=1, relay=True)
+    one = plan(people=MILLION, values=2, rounds=4, eps=2).crowd
     assert one is not None
-    assert two is not None
-    assert two.everybody.upper > 2 * one.everybody.upper
+    assert result.crowd is not None
+    hidden = result.crowd.everybody.upper
+    assert one.everybody.upper < hidden < 2 * one.everybody.upper
+    draft = result.campaign()
+    declared = dataclasses.replace(draft.guarantee.crowd, eps=hidden)  # type: ignore[type-var]
+    draft = dataclasses.replace(draft, guarantee=dataclasses.replace(draft.guarantee, crowd=declared))
+    _, verdict = make_campaign(draft, question="?", first_round=1, round_seconds=3600, gateway=GATEWAY)
+    assert verdict.crowd is not None
+    assert verdict.crowd.upper == pytest.approx(result.crowd.delta, rel=0.01)
 
 
 @pytest.mark.parametrize(

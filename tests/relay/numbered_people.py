@@ -4,6 +4,7 @@ Everybody's answer is their own number, and a report tells it: it has as many in
 and lies with probability 10^-11 at most.
 """
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -116,6 +117,15 @@ class ShortRounds:
             relay_process(*at, *held) as relay,
         ):
             yield collector, relay
+
+    def await_start(self) -> None:
+        """Wait until the collector answers for the first time."""
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port)):
+                    return
+            except ConnectionRefusedError:
+                time.sleep(0.1)
 
     def go_on_with_kills(self, people: Callable[[], object]) -> None:
         """All rounds, and what follows until people are done and all is released.

@@ -19,7 +19,7 @@ from untrackable.errors import BallotError, CampaignRefused, ValueChangeRefused
 from untrackable.protocol.campaign import Campaign
 
 DAY, HOUR = 86_400.0, 3600.0
-"""After so many seconds, a campaign is looked at again that was refused, or for which there was no ballot."""
+"""A campaign is looked at again after this many seconds: one that was refused, and one without a ballot."""
 
 
 def main(job: dict[str, Any]) -> NoReturn:

@@ -240,24 +240,19 @@ def plan(*, goals: Goals | None = None, progress: Progress = no_progress, **dema
 def _crowd(goals: Goals, mechanism: Fresh) -> Crowd | None:
     """The privacy in the crowd; None if rounds may have fewer than two reports.
 
-    With w wipes a person may send w+1 reports, perhaps all in one round. A person who changes all of them changes
-    them one by one, so that eps adds up, and delta with factors e^eps.
+    With w wipes a person may send w+1 reports, in different rounds: clients join in the round after a wipe.
     """
     missing, people = checks.chance("margin", goals.margin), min(goals.people or 1, LARGEST_CROWD)
     reports = forecast.fewest_reports(people, goals.turns.chance * (1 - missing))
     if reports < 2:
         return None
     everybody = min(LARGEST_CROWD, reports * goals.turns.rounds)
-    delta, times = goals.crowd_delta, goals.wipes + 1
-    if times > 1:
-        delta /= math.fsum(math.exp(i * goals.eps_report) for i in range(times))
 
     def hidden(people: int, *, mixed: bool = False) -> Bracket:
         alone = goals.turns.eps_upper(mechanism.loss_of_one_report or 0.0)
-        pair = mechanism.crowd(people=people, reports=1, mixed=mixed, present=goals.turns.share)
-        alike = pair.gamma(delta)
-        one = alike if times == 1 else pair.gamma(goals.crowd_delta)
-        return Bracket(min(one.lower, alone), min(times * alike.upper, alone))
+        crowd = mechanism.crowd(people=people, reports=goals.wipes + 1, mixed=mixed, present=goals.turns.share)
+        found = crowd.gamma(goals.crowd_delta)
+        return Bracket(min(found.lower, alone), min(found.upper, alone))
 
     # After a wipe, the second draw counts only for the rounds to come: it is not uniform over all of them.
     throughout = None if goals.wipes else hidden(everybody, mixed=True)
