@@ -34,7 +34,7 @@ from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.strict_json import canonical, plain
 
 VECTORS = Path(__file__).parent.parent / "vectors"
-LARGEST = 8200
+LARGEST = 8000
 """The promised size of the client in bytes, compressed. Parts that few pages load come on top."""
 LARGEST_BALLOTS = 2500
 LARGEST_CROWD = 4000

@@ -3,10 +3,11 @@
  * issuer signs a blinded request, and cannot recognise the ballot later.
  */
 import { type Bytes, bytesOf, hex, number, sha256, utf8 } from "./bytes.js";
-import { type Campaign, parse } from "./campaign.js";
+import { type Campaign, parse, roundAt } from "./campaign.js";
 import { keys } from "./encoding_check.js";
 import { drawn, type Entropy, fetchBytes } from "./entropy.js";
 import { request } from "./http.js";
+import type { State } from "./kept.js";
 import { whole } from "./numbers.js";
 import { need, Refused } from "./refused.js";
 import { webAddress } from "./web_address.js";
@@ -104,17 +105,18 @@ export function ballotOf({ modulus, number: name, encoded, inverse }: BallotRequ
 }
 
 /**
- * A ballot from the issuer, or why there is none. The secret makes the same request again, so a lost answer costs
- * nothing.
+ * A ballot from the issuer, or why there is none; nothing while the round lasts in which the person was first asked.
+ * The secret makes the same request again, so a lost answer costs nothing.
  */
 export async function fetched(
-  document: string,
-  secret: Bytes,
-  { campaign, enrolment = "" }: { campaign: string; enrolment?: string },
-): Promise<Bytes | string> {
-  const { issuer, key } = parse(document).ballots!;
+  { campaign: document, secret, seen }: State,
+  { campaign, enrolment = "", clock }: { campaign: string; enrolment?: string; clock: () => number },
+): Promise<Bytes | string | undefined> {
+  const joining = parse(document);
+  if (roundAt(joining, clock()) <= seen!) return;
+  const { issuer, key } = joining.ballots!;
   try {
-    const asked = await drawRequest(key, campaign, drawn(secret, "ballot"));
+    const asked = await drawRequest(key, campaign, drawn(secret!, "ballot"));
     const answer = await request(`${issuer.replace(/\/+$/, "")}/ballots/${hex(await sha256(unhex(key)))}`, {
       method: "POST",
       body: utf8(JSON.stringify({ blinded: hex(toIssuer(asked)), enrolment })),

@@ -4,7 +4,7 @@ import { canonical } from "./canonical_json.js";
 import { keys, valuesOf } from "./encoding_check.js";
 import { ballots, crowd, views } from "./load_chunk.js";
 import { localEps, whole, within } from "./numbers.js";
-import { need, Refused } from "./refused.js";
+import { need, Refused, told } from "./refused.js";
 
 const MOST_ROUNDS = 1e5;
 /** The largest number of wipes that a campaign allows. */
@@ -14,26 +14,24 @@ const LARGEST_DENOMINATOR = 10n ** 18n;
 const FIELDS = /^(ballots,)?encoding,first_round,(gateway,)?guarantee,mechanism,question,round_seconds,rounds,turns,version$/;
 const BASES: Record<string, string> = {
   "noisy-inner-product": "bits,eps,mechanism,width",
-  present: "mechanism",
   "randomized-response": "eps,mechanism",
 };
 
 /** Whether a campaign needs no chunk for its answers and reports. */
 export const plain = ({ encoding, mechanism: { base } }: Campaign) =>
-  base.mechanism in BASES && !/^(choices|path|record)$/.test(encoding.type);
+  base.mechanism in BASES && !/^(choices|path|presence|record)$/.test(encoding.type);
 
 /** Refuse an encoding or a base that this file does not know, or that is not valid. */
 function checkPlain({ encoding, mechanism: { base } }: Campaign): undefined {
   const values = valuesOf(encoding);
-  const present = base.mechanism == "present";
-  need(values && (values > 1n || present), "this client does not know the encoding");
+  need(values && values > 1n, "this client does not know the encoding");
   need(keys(base) == BASES[base.mechanism], "this client does not know the mechanism");
   const { bits = 1, width = 1, eps } = base;
   need(
-    present || (whole(bits, 1, 256) && whole(width, 1, Math.min(bits, 8)) && localEps(eps, width)),
+    whole(bits, 1, 256) && whole(width, 1, Math.min(bits, 8)) && localEps(eps, width),
     "the campaign is not valid",
   );
-  need(values <= (present ? 1n : 1n << BigInt(bits)), "the mechanism does not take all values");
+  need(values <= 1n << BigInt(bits), "the mechanism does not take all values");
 }
 
 /** Read a document. One that is not canonical, that this client does not know, or that claims too much is refused. */
@@ -54,8 +52,7 @@ export async function checked(document: string): Promise<Campaign> {
         mechanism.mechanism == "fresh",
       "this client does not know the campaign's form",
     );
-    const problem = plain(asked) ? checkPlain(asked) : (await views()).problem(asked);
-    need(!problem, problem!);
+    told(plain(asked) ? checkPlain(asked) : (await views()).problem(asked));
     need(/^[1-9]\d{0,18}(\/[1-9]\d{0,18})?$/.test(turns.share), "the campaign is not valid");
     const [one, other] = fraction(turns.share);
     need(
@@ -68,10 +65,8 @@ export async function checked(document: string): Promise<Campaign> {
         within(guarantee.eps, 0, Number.MAX_VALUE),
       "the campaign is not valid",
     );
-    const crowded = gateway && (await (await crowd()).crowdProblem(asked));
-    need(!crowded, crowded!);
-    const unissued = asked.ballots && (await ballots()).ballotsProblem(asked.ballots);
-    need(!unissued, unissued!);
+    told(gateway && (await (await crowd()).crowdProblem(asked)));
+    told(asked.ballots && (await ballots()).ballotsProblem(asked.ballots));
     // One report for each allowed wipe and one more, and what one reveals is at most the eps of its noise.
     const eps = (turns.wipes + 1) * (mechanism.base.eps ?? 0);
     need(

@@ -6,9 +6,9 @@ import { fetchBytes, system } from "./entropy.js";
 import { objects, offline, persist, program, watchNetwork } from "./environment.js";
 import { type Post, post } from "./http.js";
 import { fetched, opened } from "./joining.js";
-import { ballots, crowd, words } from "./load_chunk.js";
+import { ballots, crowd, views, words } from "./load_chunk.js";
 import type { Preview } from "./preview.js";
-import { need, Refused } from "./refused.js";
+import { need, Refused, told } from "./refused.js";
 import type { Account, Allowed, Ledger, Place, Sealed, State, Storage } from "./kept.js";
 import { storageOf } from "./storage.js";
 import { drawTurn, encoded, presentValue, report, sendingTime, type Turn } from "./turn.js";
@@ -47,8 +47,6 @@ const LATE = 60;
 const SPREAD = 600;
 /** In a crowd, a report counts as late this many seconds after its time, and is not sent: who visited then is known. */
 const GRACE = 30;
-const DAY = 86400;
-const DAYS = 28;
 
 const sleep = (seconds: number) => new Promise(resolve => setTimeout(resolve, 1000 * Math.max(0, seconds)));
 const random = () => Number(system(6)) / 2 ** 48;
@@ -76,9 +74,9 @@ export class Client {
 
   /**
    * Set the person's value. The client joins once it has remembered an earlier round, and draws its turn then. If the
-   * campaign has ballots, it first gets one from the issuer, and calls this again with it.
+   * campaign has ballots, it gets one from the issuer before.
    */
-  async answer(given: unknown, ballot?: Bytes): Promise<Answered> {
+  async answer(given: unknown): Promise<Answered> {
     if (!(await this.#agreed())) return "no consent";
     const { policy, clock } = this.#options;
     const [{ accounts }, known] = await this.#storage.read(this.#id);
@@ -87,7 +85,8 @@ export class Client {
     const page = JSON.stringify([policy, program()]);
     need(known?.page != page, known?.refused!);
     const document = known?.campaign || (await fetched(this.#address, this.#id));
-    const found = await this.#storage.locked<Answered | Bytes>("", async () => {
+    const ballot = known?.secret && told(await (await ballots()).fetched(known, this.#options));
+    return this.#storage.locked("", async () => {
       const [ledger, state] = await this.#kept();
       const account = ledger.accounts[this.#id];
       if (account && (account.done || !state)) return "done";
@@ -101,7 +100,7 @@ export class Client {
       const asked = parse(document);
       const now = clock();
       const round = roundAt(asked, now);
-      const [raw, days] = this.#given(given, asked, state);
+      const [raw, days] = await this.#given(given, asked, state);
       const value = await encoded(asked, raw, now, state);
       const same = raised || (ledger.policy && isWithin(ledger.policy, policy));
       if (!raised) ledger.policy = policy;
@@ -113,10 +112,10 @@ export class Client {
         return "kept";
       }
       const seen = Math.min(state?.seen ?? round, round);
-      const secret = state?.secret ?? (asked.ballots && (await fetchBytes(32, system)));
+      const secret = asked.ballots && (state?.secret ?? (await fetchBytes(32, system)));
       if (seen == round || (secret && !ballot)) {
         await this.#storage.write(ledger, this.#id, { campaign: document, seen, days, secret });
-        return seen == round ? "not yet" : secret!;
+        return "not yet";
       }
       persist();
       const drawn = await drawTurn(asked, system);
@@ -126,10 +125,6 @@ export class Client {
       await this.#storage.write(ledger, this.#id, begun);
       return joined.done ? "done" : "kept";
     });
-    if (typeof found == "string") return found;
-    const fresh = await (await ballots()).fetched(document, found, this.#options);
-    need(typeof fresh != "string", fresh as string);
-    return this.answer(given, fresh);
   }
 
   /** Note a use, and answer on how many of the last 28 days there was one, or only that somebody is there. */
@@ -148,7 +143,7 @@ export class Client {
     const value =
       raw === undefined && state?.value !== undefined
         ? await presentValue(asked, state, clock())
-        : await encoded(asked, this.#given(raw, asked, state)[0], clock(), state);
+        : await encoded(asked, (await this.#given(raw, asked, state))[0], clock(), state);
     // Neither the turn nor the noise of the report that will be sent.
     const drawn = await drawTurn(asked, system);
     const body = await report(asked, { ...drawn, turn: drawn.turn || 1 }, value);
@@ -217,12 +212,8 @@ export class Client {
   }
 
   /** An answer, and the days of use that it is made of. */
-  #given(raw: unknown, { encoding }: Campaign, state?: State): [raw: unknown, days?: number[]] {
-    if (raw !== used) return [raw];
-    if (encoding.type == "presence") return [true];
-    const today = Math.floor(this.#options.clock() / DAY);
-    const days = [...new Set([...(state?.days ?? []).filter(day => day > today - DAYS && day <= today), today])];
-    return [days.length, days];
+  async #given(raw: unknown, asked: Campaign, state?: State): Promise<[raw: unknown, days?: number[]]> {
+    return raw === used ? (await views()).answerOfUse(asked, state?.days ?? [], this.#options.clock()) : [raw];
   }
 
   /** The account of a campaign that may be joined. A refusal is kept, so that not every visit fetches the document. */
@@ -304,9 +295,7 @@ export class Client {
   /** The way of reports: through a relay and never otherwise if the campaign relies on a crowd. */
   async #way(asked: Campaign, policy: Allowed): Promise<Post> {
     if (!asked.gateway) return this.#options.post;
-    const found = await (await crowd()).relayed(asked, policy.relays, this.#address);
-    need(typeof found != "string", found as string);
-    return found;
+    return told(await (await crowd()).relayed(asked, policy.relays, this.#address));
   }
 
   /** One attempt to send: an outcome, or the seconds until the next attempt. */

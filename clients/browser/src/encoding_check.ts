@@ -6,7 +6,6 @@ const FIELDS: Record<string, string> = {
   "integer-range": "above,below,high,low,type,version",
   buckets: "above,below,edges,type,version|above,below,edges,type,unit,version",
   categories: "names,type,unknown,version",
-  presence: "type,version",
   "hashed-strings": "bits,longest,salt,too_long,type,version",
 };
 
@@ -18,7 +17,6 @@ export function valuesOf(encoding: any): bigint | undefined {
   const { type, version, bits, names, unknown, edges, high, low, below, above } = encoding ?? {};
   if (version != 1 || !FIELDS[type]?.split("|").includes(keys(encoding))) return;
   if (type == "bit") return 2n;
-  if (type == "presence") return 1n;
   if (bits <= 256) return 1n << BigInt(bits);
   if (names) return BigInt(names.length + +(unknown == "other"));
   const [first, last] = edges ? [1, edges.length - 1] : [low, high];

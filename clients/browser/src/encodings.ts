@@ -6,12 +6,8 @@ type Encode = (encoding: any, raw: any) => bigint | number | Promise<bigint>;
 
 const rules: Record<string, Encode> = {
   bit(_, raw) {
-    need(raw === true || raw === false || raw === 0 || raw === 1, "the answer must be true or false");
+    need([true, false, 0, 1].includes(raw), "the answer must be true or false");
     return +raw;
-  },
-  presence(_, raw) {
-    need(raw === true || raw === 1, "the answer must be true: somebody who is not there sends nothing");
-    return 0;
   },
   "integer-range"(given, raw) {
     need(Number.isSafeInteger(raw), "the answer must be a whole number");

@@ -1,4 +1,4 @@
-/** From several answers at once to whole numbers: many choices, records of attributes, and paths of answers. */
+/** From other answers to whole numbers: many choices, records of attributes, paths of answers, and presence. */
 import { keys, valuesOf } from "./encoding_check.js";
 import { encode, text } from "./encodings.js";
 import { whole } from "./numbers.js";
@@ -25,6 +25,7 @@ export function bitsOf(encoding: any): number {
 export function allValues(encoding: any): bigint {
   const { type, version, names, attributes, tables, of, looks } = encoding ?? {};
   let bits;
+  if (version == 1 && type == "presence" && keys(encoding) == "type,version") return 1n;
   if (version == 1 && type == "choices" && keys(encoding) == "names,type,version") {
     bits = names.length;
     need(new Set(names.map(text)).size == bits && bits > 1, "the campaign is not valid");
@@ -60,6 +61,10 @@ export async function encodeAll(encoding: any, raw: any): Promise<bigint> {
       value |= 1n << BigInt(place);
     }
     return value;
+  }
+  if (encoding.type == "presence") {
+    need(raw === true || raw === 1, "the answer must be true: somebody who is not there sends nothing");
+    return 0n;
   }
   if (encoding.type != "record") return encode(encoding.of ?? encoding, raw);
   const all: Attribute[] = encoding.attributes;

@@ -51,7 +51,7 @@ export interface State extends Partial<Turn>, Answers {
   page?: string;
   /** Before joining: the round in which the person was first asked. */
   seen?: number;
-  /** Before joining, if the campaign has ballots: the request for one follows from it. */
+  /** Before joining, if the campaign has ballots: the request for one follows from this secret. */
   secret?: Bytes;
   /** The days of use, counted from 1970. */
   days?: number[];

@@ -39,5 +39,5 @@ export const consent = () => loaded(CONSENT, CONSENT_DIGEST, () => import("./con
 export const crowd = () => loaded(CROWD, CROWD_DIGEST, () => import("./crowd.js"));
 /** What says in words what would be sent. */
 export const words = () => loaded(PREVIEW, PREVIEW_DIGEST, () => import("./preview.js"));
-/** What only campaigns about parts of a value need: many choices, records, paths, means, quantiles and sets. */
+/** What is needed for more or less than one value: choices, records, paths, means, quantiles, sets, uses, presence. */
 export const views = () => loaded(VIEWS, VIEWS_DIGEST, () => import("./views.js"));

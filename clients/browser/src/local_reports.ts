@@ -1,4 +1,4 @@
-/** Reports about one whole value: a noisy inner product, randomised response, or nothing but presence. */
+/** Reports about one whole value: a noisy inner product, or randomised response. */
 import { below, type Entropy } from "./entropy.js";
 import { lieThreshold } from "./lie_threshold.js";
 
@@ -11,9 +11,8 @@ export const lieOf = ({ eps, width = 1 }: any) => lieThreshold(eps, (1n << BigIn
 export const lies = async (threshold: bigint, entropy: Entropy) => BigInt((await entropy(8)) < threshold);
 const odd = (bits: bigint) => BigInt(bits.toString(2).replace(/0/g, "").length % 2);
 
-/** A report: 0 if nothing is asked; the bit or its opposite; or random independent vectors, and the value's answer, which may be a lie. */
+/** A report: the bit or its opposite; or random independent vectors, and the value's answer, which may be a lie. */
 export async function draw(base: any, value: bigint, entropy: Entropy): Promise<bigint> {
-  if (!base.eps) return 0n;
   const lie = lieOf(base);
   if (!base.bits) return value ^ (await lies(lie, entropy));
   const width = BigInt(base.width);

@@ -9,6 +9,12 @@ export class Refused extends Error {
   }
 }
 
+/** What a chunk found. If it refuses, that is words, because its class of refusals is not the one that pages know. */
+export function told<T>(found: T | string): T {
+  need(typeof found != "string", found as string);
+  return found as T;
+}
+
 /** Refuse unless something holds. */
 export function need(holds: unknown, why: string): asserts holds {
   if (!holds) throw new Refused(why);

@@ -1,12 +1,12 @@
 /** A client's only turn in a campaign: the round that it draws when it joins, and the report of this round. */
-import { type Bytes, number } from "./bytes.js";
+import type { Bytes } from "./bytes.js";
 import { begins, type Campaign, fraction } from "./campaign.js";
 import { encode } from "./encodings.js";
 import { plain } from "./campaign_check.js";
 import { below, drawn, type Entropy, fetchBytes } from "./entropy.js";
 import { views } from "./load_chunk.js";
 import { draw, reportBits } from "./local_reports.js";
-import { need } from "./refused.js";
+import { told } from "./refused.js";
 import { wire } from "./wire.js";
 
 /** Reports stay away from both ends of a round by this part of it. */
@@ -61,9 +61,7 @@ const partsOf = async (asked: Campaign) => (plain(asked) ? { draw, encode, repor
 
 /** The whole number of a person's answer; with looks, of all answers in the present round, as far as it is known. */
 export async function encoded(asked: Campaign, raw: unknown, now: number, kept: Answers = {}): Promise<bigint> {
-  const found = await (await partsOf(asked)).encode(asked.encoding, raw);
-  need(typeof found != "string", found as string);
-  return presentValue(asked, kept, now, found);
+  return presentValue(asked, kept, now, told(await (await partsOf(asked)).encode(asked.encoding, raw)));
 }
 
 /** The value at a time: with looks, it has the answers of this round's, the last one being this answer if it is given. */
@@ -75,6 +73,6 @@ export async function report(asked: Campaign, { turn, key, fresh, ballot }: Turn
   const { draw, reportBits } = await partsOf(asked);
   const { base } = asked.mechanism;
   const answer = await draw(base, value, drawn(key, "noise", fresh));
-  const nonce = ballot ? number(ballot.slice(0, 16)) : await drawn(key, "nonce", fresh)(16);
-  return new Uint8Array([...wire(turn, nonce, answer, reportBits(base)), ...(ballot?.slice(16) ?? [])]);
+  const nonce = ballot ?? (await fetchBytes(16, drawn(key, "nonce", fresh)));
+  return wire(turn, nonce, answer, reportBits(base));
 }

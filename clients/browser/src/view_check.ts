@@ -16,6 +16,7 @@ const FIELDS: Record<string, string> = {
   divided: "eps,mechanism,sizes,weights,widths",
   "noisy-inner-product": "bits,eps,mechanism,width",
   "one-bit-mean": "eps,mechanism,values",
+  present: "mechanism",
   "randomized-response": "eps,mechanism",
   "subset-selection": "eps,mechanism,size,values",
   views: "bits,eps,mechanism,views,weights,width",
@@ -28,6 +29,7 @@ export const known = (base: any) => base?.mechanism in FIELDS && keys(base) == F
 export function valid(base: any): boolean {
   const { bits = 1, eps, mechanism, size, values, views, weights, width = 1 } = base;
   if (mechanism == "divided") return validParts(base);
+  if (mechanism == "present") return true;
   if (mechanism == "subset-selection")
     return whole(values, 2, LARGEST_SET) && whole(size, 1, values - 1) && localEps(eps) && reveals(base);
   if (values) return whole(values, 2, 2 ** 32) && localEps(eps);
@@ -59,4 +61,8 @@ function reveals(base: any): boolean {
 
 /** The number of values that the base takes. */
 export const capacity = (base: any) =>
-  base.values ? BigInt(base.values) : 1n << BigInt(base.sizes ? dividedBits(base) : (base.bits ?? 1));
+  base.mechanism == "present"
+    ? 1n
+    : base.values
+      ? BigInt(base.values)
+      : 1n << BigInt(base.sizes ? dividedBits(base) : (base.bits ?? 1));

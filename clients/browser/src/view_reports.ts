@@ -1,4 +1,4 @@
-/** Reports about parts of a value: one view of it, one bit that tells its mean, or a set of values. */
+/** Reports about parts of a value: one view of it, one bit that tells its mean, a set of values, or presence alone. */
 import { divided, dividedWidth } from "./divided_reports.js";
 import { below, type Entropy } from "./entropy.js";
 import { lieThreshold } from "./lie_threshold.js";
@@ -24,12 +24,14 @@ export const reportBits = (base: any): number =>
 export const missOf = ({ values, eps, size }: any) => lieThreshold(eps, BigInt(values - size), BigInt(size));
 
 /** A report of any base. */
-export const draw = (base: any, value: bigint, entropy: Entropy): Promise<bigint> =>
-  (base.sizes ? divided : base.views ? aboutView : base.size ? subset : base.values ? oneBit : whole.draw)(
-    base,
-    value,
-    entropy,
-  );
+export const draw = async (base: any, value: bigint, entropy: Entropy): Promise<bigint> =>
+  base.mechanism == "present"
+    ? 0n
+    : (base.sizes ? divided : base.views ? aboutView : base.size ? subset : base.values ? oneBit : whole.draw)(
+        base,
+        value,
+        entropy,
+      );
 
 /** The view takes entropy first, and then its noisy inner product. */
 async function aboutView(base: any, value: bigint, entropy: Entropy): Promise<bigint> {

@@ -1,12 +1,14 @@
 /**
- * What only campaigns about parts of a value need: many choices, records, paths, prefixes or means of ordered values,
- * and sets. It makes their answers and reports, and checks their documents. Problems are words.
+ * What only campaigns need that ask for more, or less, than one value: many choices, records, paths, prefixes or means
+ * of ordered values, sets, days of use, and presence. It makes their answers and reports, and checks their documents.
+ * Problems are words.
  */
 import type { Campaign } from "./campaign.js";
 import { allValues, encodeAll } from "./joint_encodings.js";
 import { need, Refused } from "./refused.js";
 import { capacity, known, valid } from "./view_check.js";
 
+export { answerOfUse } from "./days_of_use.js";
 export { path } from "./paths.js";
 export { draw, reportBits } from "./view_reports.js";
 

@@ -119,7 +119,7 @@ const tasks: Record<string, (given: any) => unknown> = {
     preview(parse(campaign), unhex(body), { accounts }, { turns_a_year: 4, relays: [], delta: 0, ...policy }, "this"),
 
   wire: ({ round, nonce, report, report_bits }) =>
-    hex(wire(round, BigInt("0x" + nonce), BigInt("0x" + report), report_bits)),
+    hex(wire(round, unhex(nonce), BigInt("0x" + report), report_bits)),
 
   /** An encoded value, or the words of the refusal. */
   encode({ encoding, raw }) {
