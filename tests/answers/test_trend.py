@@ -51,6 +51,15 @@ def test_each_round_is_its_own_estimate_at_a_smaller_beta() -> None:
             assert (each.lower[i], each.upper[i]) == tuple(end[value] for end in alone.interval(simultaneous=True))
 
 
+def test_invented_reports_are_those_of_the_round_that_takes_the_fewest() -> None:
+    sums = sums_of(np.arange(2000) % 3, 1)
+    (found,) = trend(QUESTION, sums, [2])
+    alone = [QUESTION.estimate(sums[number], 0.05 / 5) for number in found.rounds]
+    each = [known for estimate in alone if (known := estimate.invented([2]))]
+    assert len(set(each)) > 1
+    assert found.invented == min(each)
+
+
 def test_one_round_has_the_interval_of_its_estimate() -> None:
     sums = {3: sums_of(np.arange(90) % 4, 2)[3]}
     result = trend(QUESTION, sums, [1])

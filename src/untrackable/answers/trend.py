@@ -19,6 +19,7 @@ from untrackable.arrays import FloatArray
 from untrackable.estimation.aggregators import Aggregator
 from untrackable.estimation.estimate import (
     Estimate,
+    Invented,
     NumberEdges,
     checked_weights,
     cumulative_shares,
@@ -113,6 +114,7 @@ def _share_trends(
                 beta=beta,
                 independent=independent,
                 changes=changes,
+                invented=min((known for each in read if (known := each.invented[i])), default=None),
             )
         )
     return tuple(trends)
@@ -120,7 +122,7 @@ def _share_trends(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reading:
-    """What is kept of a round's estimate: the shares of some values, and what bounds their errors.
+    """What is kept of a round's estimate: the shares of some values, what bounds their errors, and what moves them.
 
     There are no `bounds` if hashing adds an error that all rounds share.
     """
@@ -131,17 +133,19 @@ class _Reading:
     standard_error: FloatArray
     interval: Interval
     bounds: Errors | None
+    invented: list[Invented | None]
 
     @staticmethod
     def of(estimate: Estimate, values: Sequence[Any], beta: float) -> "_Reading":
-        places = _places(estimate.values, values)
+        places, certain = _places(estimate.values, values), replace(estimate, beta=beta)
         return _Reading(
             estimate.n,
             estimate.statistics,
             estimate.frequencies[places],
             estimate.standard_error[places],
-            replace(estimate, beta=beta).ends(places, simultaneous=True),
+            certain.ends(places, simultaneous=True),
             None if estimate.reach is not None else _bounds(estimate, places),
+            [certain.invented([place]) for place in places],
         )
 
 
@@ -182,6 +186,7 @@ class NumberTrend(NotebookTable):
     Standard errors are estimated for shares, upper for weighted sums, and not known for quantiles. The `unit` is
     empty if numbers have none, and None for shares of people. A share, mean or quantile that the reports of a round
     cannot tell has no estimate (NaN), nor has a quantile of which it is not certain that anybody holds it.
+    `invented` is the fewest invented reports in one round that move a share as far as its band reaches there.
     """
 
     name: str
@@ -196,6 +201,7 @@ class NumberTrend(NotebookTable):
     changes: tuple[Change, ...]
     quantile: float | None = None
     unit: str | None = None
+    invented: Invented | None = None
 
 
 def sum_trend(

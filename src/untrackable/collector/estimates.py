@@ -148,7 +148,7 @@ def frequent_values(store: Store, campaign: Campaign, settings: Settings, query:
     estimate = _estimate(question, StoredSums(store, campaign, rounds, question), beta)
     numbers = number_summary(question.encoding, estimate)
     rows = _rows(question, estimate, campaign.answers.values, query.top)
-    invented = estimate.invented() if rows and campaign.ballots is None else None
+    invented = estimate.invented() if rows else None
     return FrequentValues(rounds, estimate.n, campaign.chance, people, estimate.beta, rows, numbers, invented)
 
 

@@ -169,16 +169,42 @@ def interval_words(
     return sentences
 
 
-def invented_words(invented: Invented | None) -> list[str]:
-    """How few invented reports would move a share as far as its interval reaches, if that can be said."""
-    if invented is None:
-        return []
+BALLOTS_NEEDED = (
+    "Each report shows a ballot of its own, so nobody can invent more reports than they have ballots, but for the "
+    "issuer of ballots."
+)
+"""What is said of invented reports if a campaign has ballots."""
+UNKNOWN_IF_DISCOVERED = (
+    "It is not known how few invented reports would move these shares: they could also change which strings are "
+    "found."
+)
+_REAL = "Nothing tells them from real ones."
+
+
+def invented_words(invented: Invented | None, *, ballots: bool = False) -> list[str]:
+    """How few invented reports would move a share, if that can be said, and who could invent them."""
+    end = BALLOTS_NEEDED if ballots else _REAL
+    return [end] * ballots if invented is None else [fewest_words(invented, "interval"), end]
+
+
+def fewest_words(invented: Invented, of: str) -> str:
+    """How few invented reports would move a share as far as its interval or band reaches."""
     points = f"{100 * rounded(invented.shift, 2, 'up'):.2g} points"
-    reports = f"{invented.reports:,} invented report{'s' * (invented.reports != 1)}"
-    return [
-        f"As few as {reports} could move a share by {points}, as far as its interval reaches (lower). Nothing "
-        "tells them from real ones."
-    ]
+    few = f"As few as {_invented(invented.reports)}"
+    return f"{few} could move a share by {points}, as far as its {of} reaches (lower)."
+
+
+def invented_people_words(people: ActivePeople, chance: float, rounds: int, *, ballots: bool = False) -> list[str]:
+    """How few invented reports would move a number of people as far up as its interval reaches."""
+    end, few = BALLOTS_NEEDED if ballots else _REAL, people.invented(chance, rounds)
+    if not few:
+        return ["Each invented report would add one person (exact).", end]
+    more = f"{rounded(people.upper - people.value, _PEOPLE_DIGITS, 'up'):,.0f} people"
+    return [f"As few as {_invented(few)} would add {more}, as far as the interval reaches (exact).", end]
+
+
+def _invented(count: int) -> str:
+    return f"{count:,} invented report{'s' * (count != 1)}"
 
 
 _PEOPLE_DIGITS = 3
@@ -326,6 +352,9 @@ def notes(answer: Answer, rows: Sequence[Ranked] = (), numbers: NumberSummary | 
     if best.turns is not None:
         rounds = len(answer.rounds) if answer.pooled is not None else 1
         remarks += active_notes(answer.people(beta=best.beta), rounds, shares=not answer.only_counts)
+    if answer.only_counts and best.turns is not None:
+        people = answer.people(beta=best.beta)
+        remarks += invented_people_words(people, float(best.turns.chance), rounds)
     if not answer.only_counts:
         remarks += invented_words(best.invented())
     if answer.pooling:

@@ -18,6 +18,7 @@ from untrackable.display.charts import alt
 from untrackable.display.estimate import (
     COUNTED,
     common_unit,
+    fewest_words,
     people_columns,
     quantile_name,
     quantity,
@@ -63,6 +64,12 @@ def change_note(trend: NumberTrend, *, all_values: bool = False) -> str:
     if not trend.independent and trend.name != PEOPLE:
         how += ", as rounds share errors: clients keep their noise, or strings are hashed"
     return f"changes: all of them{values} are real, except with probability {beta:.3g} (upper); {how}"
+
+
+def invented_in_a_round(trends: Sequence[NumberTrend]) -> list[str]:
+    """How few invented reports in one round would move one of these shares, if that can be said."""
+    known = [trend.invented for trend in trends if trend.invented is not None]
+    return [f"In one round: {fewest_words(min(known), 'band')}"] if known else []
 
 
 def trend_name(trend: NumberTrend) -> str:
@@ -212,6 +219,7 @@ def notes(trends: Trends) -> list[str]:
             f"people active: the number of reports of a round over the chance of a turn; {COUNTED}; their bands "
             "and changes hold together as well; shares and numbers of a round are of those who were active in it"
         )
+    said += invented_in_a_round(trends.shares)
     if any(np.isnan(trend.estimates).any() for trend in trends.shares):
         said.append(NOT_TOLD)
     if trends.shares:
@@ -317,6 +325,7 @@ def _(trend: NumberTrend) -> view.View:
             *(change_sentence(trend, change, trend.unit) for change in trend.changes),
             band_note(trend.beta, len(trend.rounds), all_values=False),
             change_note(trend),
+            *invented_in_a_round([trend]),
         ],
         tables=[view.Table(("round", "reports", "estimate", "band"), rows, more=len(trend.rounds) - len(rows))],
         data=lambda: _trend_data(trend),

@@ -423,19 +423,20 @@ class Estimate(NotebookTable):
         dishonest = checks.integer("dishonest", dishonest, low=0, high=self.n)
         return self.span * (dishonest / self.n)
 
-    def invented(self) -> Invented | None:
+    def invented(self, some: Some = slice(None)) -> Invented | None:
         """The fewest invented reports that move the frequency of a value by the radius of its interval (lower).
 
-        It is of the value that takes the fewest, among those whose share the reports tell; None if they tell none.
+        It is of the value that takes the fewest, among `some` or all whose share the reports tell; None if they
+        tell none.
         With m invented reports beside n others, a frequency f is (n·f + c)/(n + m), where c is at most m·d away
         from m·f. So m is at least n·radius/(d - radius). Here d is how far a report's part may be from f: at most
         `span`, and exact where reports are counted.
         """
-        radius = self.simultaneous_radius
-        part = self.span
+        radius = self.radius_of(some, simultaneous=True)
+        part = span = self.span[some]
         if self.chance is not None:
-            low = -np.asarray(self.chance) * self.span
-            part = np.maximum(self.frequencies - low, low + self.span - self.frequencies)
+            low = -np.broadcast_to(self.chance, self.span.shape)[some] * span
+            part = np.maximum(self.frequencies[some] - low, low + span - self.frequencies[some])
         movable = shares_told(radius) & (radius < part)
         if not movable.any():
             return None

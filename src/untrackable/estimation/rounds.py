@@ -206,6 +206,13 @@ class ActivePeople(NamedTuple):
     upper: float
     beta: float
 
+    def invented(self, chance: float, rounds: int) -> int:
+        """How many invented reports move the number as far up as its interval reaches; 0 if it is counted (exact).
+
+        Each of them adds one over `chance` to the people of one of these rounds.
+        """
+        return math.ceil((self.upper - self.value) * chance * rounds * (1 - 1e-12))
+
     def to_json(self) -> dict[str, Any]:
         """All of it, and what it is."""
         certainty = "exact" if self.lower == self.upper else "interval: upper, value: unbiased"

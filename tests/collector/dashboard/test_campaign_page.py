@@ -6,6 +6,7 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import untrackable
+from tests.ballots.samples import Mint
 from tests.collector.samples import DECK, NAMES, answers, campaign, sealed
 from tests.collector.servers import Collector, process
 from tests.collector.test_estimates import SALT, clients, collected
@@ -26,9 +28,11 @@ from untrackable.collector.dashboard.campaign_page import COLUMNS
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Store
 from untrackable.csv_cells import csv_text
+from untrackable.display.estimate import BALLOTS_NEEDED, UNKNOWN_IF_DISCOVERED
+from untrackable.encodings.encoding import Presence
 from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local import Fresh
+from untrackable.mechanisms.local import Fresh, Present
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns
 
@@ -271,6 +275,7 @@ def test_strings_that_nobody_listed_have_no_trend(collector: Collector) -> None:
     assert "cafe" in text
     assert "Nobody listed these strings: each of them is held by somebody, except with probability 5 %" in text
     assert "Trend" not in text
+    assert UNKNOWN_IF_DISCOVERED in text
 
 
 def test_rounds_that_cannot_be_pooled_are_looked_at_one_by_one(collector: Collector) -> None:
@@ -433,3 +438,27 @@ def test_changes_that_are_certain_are_marked_and_told(collector: Collector) -> N
     ]
     assert text.count('<path class="change rose"') == text.count('<path class="change fell"') == 1
     assert "are real, except with probability 0.05 (upper)" in text
+    assert re.search(r"In one round: As few as [0-9,]+ invented reports? could move a share by", text)
+
+
+def test_how_few_invented_reports_matter(collector: Collector) -> None:
+    """It is said of shares and of people. With ballots, the page says who could invent reports."""
+    turns, base = Turns(rounds=8), NoisyInnerProduct(bits=DECK.bits, eps=2.0)
+    plain = campaign(Fresh(base), guarantee=Guarantee(eps=2.0), rounds=8, turns=turns)
+    with_ballots = replace(plain, ballots=Mint().ballots)
+    there = campaign(Fresh(Present()), encoding=Presence(), guarantee=Guarantee(eps=0.0), rounds=8, turns=turns)
+    few = r"As few as [0-9,]+ invented reports could move a share by [0-9.]+ points, as far as its interval reaches"
+    for asked in (plain, with_ballots, there):
+        create_campaign(collector.store, asked.to_bytes(), published=True)
+        values = np.zeros(9000, dtype=int) if asked is there else np.arange(9000) % 7
+        sent = sealed(asked, answers(asked.mechanism, values))
+        collector.store.add({Round(asked.id, 1): np.array([list(body[5:]) for body in sent], dtype=np.uint8)})
+        close_round(collector.store, asked, 1)
+    for asked in (plain, with_ballots):
+        text = shown(collector, asked)
+        assert re.search(few, text)
+        assert ("Nothing tells them from real ones." in text) == (asked is plain)
+        assert (BALLOTS_NEEDED in text) == (asked is with_ballots)
+    text = shown(collector, there)
+    assert re.search("As few as [0-9,]+ invented reports would add [0-9,]+ people", text)
+    assert "could move a share" not in text

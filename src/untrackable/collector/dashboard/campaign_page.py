@@ -51,9 +51,12 @@ from untrackable.display.campaign import (
 )
 from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
+    BALLOTS_NEEDED,
+    UNKNOWN_IF_DISCOVERED,
     active_notes,
     interval_bars,
     interval_words,
+    invented_people_words,
     invented_words,
     number_notes,
     number_rows,
@@ -61,7 +64,15 @@ from untrackable.display.estimate import (
 )
 from untrackable.display.numbers import range_words, shown_share
 from untrackable.display.svg import bar_rows, svg_of
-from untrackable.display.trend import amount, band_note, change_note, change_sentence, trend_group, trend_name
+from untrackable.display.trend import (
+    amount,
+    band_note,
+    change_note,
+    change_sentence,
+    invented_in_a_round,
+    trend_group,
+    trend_name,
+)
 from untrackable.encodings.encoding import AskedTable
 from untrackable.protocol.campaign import Campaign
 from untrackable.serving.problems import Refused
@@ -106,7 +117,7 @@ def _(shown: Shown) -> view.View:
         },
         notes=[
             *interval_words(values.beta, values.rows, discovered=discovered),
-            *invented_words(values.invented),
+            *_invented(shown),
         ],
         about={"reports": values.reports, "beta": values.beta},
         json=lambda: {"campaign": campaign.id, **name, **values.to_json()},
@@ -118,6 +129,16 @@ def _(shown: Shown, top: int) -> list[view.Chart]:
     of = "" if shown.table is None else f"{shown.table.name}: "
     title = f"{shown.campaign.question} ({of}{view.view_of(shown).sentences[0]})"
     return [interval_bars(title, _bars(largest(shown.values.rows, top)), shown.values.beta)]
+
+
+def _invented(shown: Shown) -> list[str]:
+    """How few invented reports matter, or why that is not known."""
+    campaign, values, ballots = shown.campaign, shown.values, shown.campaign.ballots is not None
+    if campaign.encoding.kind == "discovered-strings":
+        return [BALLOTS_NEEDED if ballots else UNKNOWN_IF_DISCOVERED]
+    if campaign.encoding.values == 1:
+        return invented_people_words(values.people, float(values.chance), len(shown.rounds), ballots=ballots)
+    return invented_words(values.invented, ballots=ballots)
 
 
 def _bars(rows: Sequence[dict[str, Any]]) -> list[Bar]:
@@ -353,6 +374,9 @@ class CampaignPage:
         shown = matching if everything else largest(matching, FEW_ROWS)
         discovered = campaign.encoding.kind == "discovered-strings"
         active = active_notes(values.people, len(result.rounds), shares=campaign.encoding.values > 1)
+        invented = _invented(result)
+        if campaign.encoding.values == 1:  # There is no other figure than the people.
+            active, invented = [*active, *invented], []
         about |= {
             "bars": _drawn_bars(shown),
             "matching": len(matching),
@@ -364,7 +388,7 @@ class CampaignPage:
             "sample": "" if campaign.turns is None else " ".join(map(sentence, active)),
             "words": [
                 *interval_words(values.beta, shown, discovered=discovered, others=_others(rows, matching, shown)),
-                *invented_words(values.invented),
+                *invented,
             ],
             "buckets": about["any_string"] and not candidates,
             "discovered": discovered,
@@ -409,7 +433,12 @@ def _drawn_trends(
         "change_words": change_note(trends[0], all_values=trends[0].unit is None and len(trends) > 1),
         "labels": labels,
         "table": [(number, [_cell(each, at) for each in trends]) for at, number in enumerate(rounds)],
-        "words": sentence(band_note(trends[0].beta, len(rounds), all_values=len(trends) > 1)) + look_words,
+        "words": " ".join(
+            [
+                sentence(band_note(trends[0].beta, len(rounds), all_values=len(trends) > 1)) + look_words,
+                *invented_in_a_round(trends),
+            ]
+        ),
         "some": some,
         "earlier": len(answers.rounds) > len(answers.trend_rounds),
     }
