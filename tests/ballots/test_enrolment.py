@@ -9,7 +9,6 @@ from untrackable.ballots.enrolment import (
     NotEntitled,
     account_token,
     enrolment_of_code,
-    enrolment_of_request,
     enrolment_of_token,
     new_code,
 )
@@ -83,4 +82,3 @@ def test_accounts_that_would_not_fit_are_refused(account: str) -> None:
 def test_enrolments_of_another_key_are_others() -> None:
     code = new_code()
     assert enrolment_of_code(KEY, code) != enrolment_of_code(b"l" * 32, code)
-    assert enrolment_of_request(KEY, b"a") == enrolment_of_request(KEY, b"a") != enrolment_of_request(KEY, b"b")

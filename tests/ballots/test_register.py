@@ -58,8 +58,13 @@ def test_anybody_gets_as_many_as_they_ask_for(tmp_path: Path) -> None:
     issuer = register(tmp_path, Entitled.ANYBODY)
     mine = request(issuer)
     assert issuer.issue("", mine.to_issuer(), START) == issuer.issue("x", mine.to_issuer(), START)
-    issuer.issue("", request(issuer).to_issuer(), START)
-    assert issuer.state().issued == 2
+    size = len(files(tmp_path))
+    for _ in range(40):
+        issuer.issue("", request(issuer).to_issuer(), START)
+    assert issuer.state().issued == 42
+    issuer.close_file()
+    assert len(files(tmp_path)) <= size  # Strangers do not make it grow.
+    issuer = Register(tmp_path / "a.ballots")
     with pytest.raises(BallotError, match="no secret"):
         issuer.account_secret()
 
@@ -88,6 +93,21 @@ def test_after_its_time_and_when_closed_it_issues_nothing(tmp_path: Path) -> Non
     issuer.close()
     state = issuer.state()
     assert (state.closed, state.issued, state.unused_codes) == (True, 1, 0)
+
+
+def test_what_another_process_keeps_on_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads an old version of the file, so that version is still there. Closing again destroys it."""
+    monkeypatch.setattr("untrackable.ballots.register._PATIENCE_SECONDS", 0.01)
+    issuer, other = register(tmp_path), Register(tmp_path / "a.ballots")
+    secret = issuer._one("SELECT hashing FROM issuer")[0]
+    other._database.execute("BEGIN")
+    other._one("SELECT issued FROM issuer")
+    with pytest.raises(StoreUnavailable, match="close the register again"):
+        issuer.close()
+    assert issuer.state().closed
+    other._database.execute("ROLLBACK")
+    issuer.close()
+    assert secret not in files(tmp_path)
 
 
 def files(folder: Path) -> bytes:

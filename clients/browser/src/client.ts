@@ -85,7 +85,9 @@ export class Client {
     const page = JSON.stringify([policy, program()]);
     need(known?.page != page, known?.refused!);
     const document = known?.campaign || (await fetched(this.#address, this.#id));
-    const ballot = known?.secret && told(await (await ballots()).fetched(known, this.#options));
+    // Nobody is enrolled for a campaign that does not fit any more.
+    const fits = known?.secret && opened({ accounts }, policy, parse(document));
+    const ballot = fits && told(await (await ballots()).fetched(known, this.#options));
     return this.#storage.locked("", async () => {
       const [ledger, state] = await this.#kept();
       const account = ledger.accounts[this.#id];

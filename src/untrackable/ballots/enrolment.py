@@ -21,7 +21,7 @@ LONGEST_TOKEN_SECONDS = 3600
 """The longest time from now for which an account's token may be valid."""
 _TOKEN = re.compile(r"([A-Za-z0-9_.@-]{1,128}):([0-9]{1,12}):([0-9a-f]{64})")
 _ACCOUNT = re.compile(r"[A-Za-z0-9_.@-]{1,128}")
-_CODES, _ACCOUNTS, _ANYBODY = b"code", b"account", b"request"
+_CODES, _ACCOUNTS = b"code", b"account"
 
 
 class Entitled(Enum):
@@ -75,11 +75,6 @@ def enrolment_of_token(key: bytes, secret: bytes, ballot_key: str, given: str, n
     if not now <= int(until) <= now + LONGEST_TOKEN_SECONDS:
         raise NotEntitled("this token is over, or is valid for more than an hour; ask for a new one")
     return _hashed(key, _ACCOUNTS, account)
-
-
-def enrolment_of_request(key: bytes, blinded: bytes) -> bytes:
-    """The enrolment of a request if nobody is asked who they are: each request is one."""
-    return _hashed(key, _ANYBODY, blinded.hex())
 
 
 def _signature(secret: bytes, ballot_key: str, account: str, until: str) -> str:

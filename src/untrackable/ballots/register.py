@@ -3,7 +3,8 @@
 **Who, and never which.** An enrolment is a keyed hash of a code or of an account. Beside it is the hash of the
 blinded request that was signed for it, which fits every ballot equally well. There is no time in the file, and rows
 are in the order of hashes. The key of the hashes is in the file, too: somebody who takes it and knows the accounts
-can find out which of them had a ballot. `close` destroys all of it once no more ballots are issued.
+can find out which of them had a ballot. `close` destroys all of it once no more ballots are issued. Ballots for
+anybody are only counted, so strangers cannot make the file grow.
 
 **Exactly one.** An enrolment is on disk before the signature is given out. The same request is always signed again,
 so an answer that was lost costs nobody their voice, and another request of the same enrolment is refused.
@@ -27,7 +28,6 @@ from untrackable.ballots.enrolment import (
     Entitled,
     NotEntitled,
     enrolment_of_code,
-    enrolment_of_request,
     enrolment_of_token,
     new_code,
 )
@@ -44,7 +44,7 @@ _PATIENCE_SECONDS = 5.0
 _TABLES = """
 CREATE TABLE issuer (
     entitled TEXT NOT NULL, expires INTEGER NOT NULL, public BLOB NOT NULL,
-    signing BLOB, hashing BLOB, secret BLOB, issued INTEGER
+    signing BLOB, hashing BLOB, secret BLOB, issued INTEGER NOT NULL
 );
 CREATE TABLE enrolments (enrolment BLOB PRIMARY KEY, request BLOB) WITHOUT ROWID;
 """
@@ -119,7 +119,7 @@ class Register:
                 database.executescript(f"PRAGMA application_id = {_APPLICATION}; BEGIN; {_TABLES}")
                 row = (entitled.value, expires, signing.public.to_bytes(), signing.to_bytes())
                 database.execute(
-                    "INSERT INTO issuer VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                    "INSERT INTO issuer VALUES (?, ?, ?, ?, ?, ?, 0)",
                     (*row, secrets.token_bytes(_SECRET), secret),
                 )
                 database.execute("COMMIT")
@@ -168,27 +168,30 @@ class Register:
             if now >= self.expires:
                 raise NoMoreBallots("the time for these ballots is over")
             signing, hashing, secret = self._secrets()
-            entitled = self._entitled(enrolment, blinded, now, hashing, secret)
-            self._note(entitled, sha256(blinded).digest())
+            if self.entitled is Entitled.ANYBODY or self._note(
+                self._enrolment(enrolment, now, hashing, secret), sha256(blinded).digest()
+            ):
+                self._database.execute("UPDATE issuer SET issued = issued + 1")
         return _signing_key(signing).sign(blinded)
 
-    def _entitled(self, given: str, blinded: bytes, now: float, hashing: bytes, secret: bytes | None) -> bytes:
-        if self.entitled is Entitled.CODES:
-            enrolment = enrolment_of_code(hashing, given)
-            if not self._database.execute("SELECT 1 FROM enrolments WHERE enrolment = ?", (enrolment,)).fetchone():
-                raise NotEntitled("there is no such invitation code")
-            return enrolment
+    def _enrolment(self, given: str, now: float, hashing: bytes, secret: bytes | None) -> bytes:
+        """The enrolment of a code or of an account's token, if it entitles to a ballot."""
         if secret is not None:
             return enrolment_of_token(hashing, secret, self.key.id, given, now)
-        return enrolment_of_request(hashing, blinded)
+        enrolment = enrolment_of_code(hashing, given)
+        if not self._database.execute("SELECT 1 FROM enrolments WHERE enrolment = ?", (enrolment,)).fetchone():
+            raise NotEntitled("there is no such invitation code")
+        return enrolment
 
-    def _note(self, enrolment: bytes, request: bytes) -> None:
-        """Note the request of an enrolment, unless it had another one."""
+    def _note(self, enrolment: bytes, request: bytes) -> bool:
+        """Note the request of an enrolment, unless it had another one. False if it had this one before."""
         run = self._database.execute
         run("INSERT OR IGNORE INTO enrolments VALUES (?, NULL)", (enrolment,))
-        run("UPDATE enrolments SET request = ? WHERE enrolment = ? AND request IS NULL", (request, enrolment))
-        if self._one("SELECT request FROM enrolments WHERE enrolment = ?", enrolment) != (request,):
+        (known,) = self._one("SELECT request FROM enrolments WHERE enrolment = ?", enrolment)
+        if known not in (None, request):
             raise AlreadyIssued("a ballot was issued for this already, and there is one for each person")
+        run("UPDATE enrolments SET request = ? WHERE enrolment = ?", (request, enrolment))
+        return known is None
 
     def _secrets(self) -> tuple[bytes, bytes, bytes | None]:
         """The signing key, the key of the hashes, and the secret for tokens."""
@@ -200,28 +203,23 @@ class Register:
     def state(self) -> RegisterState:
         """How many ballots were issued, and to whom they are open."""
         with self._told_failures():
-            (closed_with,) = self._one("SELECT issued FROM issuer")
-            issued, all_enrolments = self._one("SELECT count(request), count(*) FROM enrolments")
-        return RegisterState(
-            self.entitled,
-            self.key,
-            self.expires,
-            issued if closed_with is None else closed_with,
-            all_enrolments - issued,
-            closed_with is not None,
-        )
+            issued, closed = self._one("SELECT issued, signing IS NULL FROM issuer")
+            (unused,) = self._one("SELECT count(*) FROM enrolments WHERE request IS NULL")
+        return RegisterState(self.entitled, self.key, self.expires, issued, unused, bool(closed))
 
     def close(self) -> None:
         """Issue no more ballots: destroy the private key, all secrets and all enrolments. Their number stays."""
         with self._transaction():
-            self._database.execute(
-                "UPDATE issuer SET issued = (SELECT count(request) FROM enrolments), "
-                "signing = NULL, hashing = NULL, secret = NULL WHERE issued IS NULL"
-            )
+            self._database.execute("UPDATE issuer SET signing = NULL, hashing = NULL, secret = NULL")
             self._database.execute("DELETE FROM enrolments")
         with self._told_failures():
             self._database.executescript("VACUUM")
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            busy, *_ = self._one("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise StoreUnavailable(
+                "no more ballots are issued, but another process keeps what the register had on disk: end it, and "
+                "close the register again"
+            )
 
     def _one(self, question: str, *values: bytes) -> tuple[Any, ...]:
         found = self._database.execute(question, values).fetchone()

@@ -134,7 +134,9 @@ def _words(state: RegisterState) -> list[str]:
     }[state.entitled]
     codes = [f"{state.unused_codes:,} codes are not used."] if state.entitled is Entitled.CODES else []
     ending = "It is closed." if state.closed else f"They are issued until {_date(state.expires)}."
-    return [f"Ballots for {who}. {ending}", f"{state.issued:,} ballots were issued.", *codes, f"Key {state.key.id}"]
+    # A lost answer that is asked for again is one more for anybody.
+    issued = f"{state.issued:,} ballots were issued{' (upper)' * (state.entitled is Entitled.ANYBODY)}."
+    return [f"Ballots for {who}. {ending}", issued, *codes, f"Key {state.key.id}"]
 
 
 @ballots.command("close")
