@@ -1,9 +1,12 @@
 """Ballots at the collector: a report needs a valid one, and each counts once, in whatever round and under kills."""
 
+import secrets
 import shutil
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,8 +25,10 @@ from untrackable.ballots.register import Register
 from untrackable.collector import closing
 from untrackable.collector.ballots import BallotVerifier, CountedBallots
 from untrackable.collector.closing import close_round, delete_campaign
+from untrackable.collector.settings import open_store
 from untrackable.collector.sqlite import SqliteStore
-from untrackable.collector.store import Round, Rows, Store, StoredCampaign
+from untrackable.collector.store import Round, Rows, StatementRunner, Store, StoredCampaign
+from untrackable.errors import StoreUnavailable
 from untrackable.protocol import wire
 from untrackable.protocol.ballots import NUMBER, BallotRequest, CampaignBallots, is_valid
 from untrackable.protocol.campaign import Campaign
@@ -162,6 +167,46 @@ def test_kills_at_every_statement_of_closing_count_each_ballot_once(tmp_path: Pa
         again.close()
         shutil.rmtree(folder)
     assert number > 20
+
+
+def test_postgres_loses_its_client_at_every_statement_of_closing(
+    new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server sees what it sees when a collector is killed there. Three ballots are in both rounds."""
+    store, left, run = open_store(new_url("postgresql")), [-1], StatementRunner.__call__
+
+    def watched(self: StatementRunner, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            self.connection.pgconn.finish()
+        return run(self, sql, parameters)
+
+    monkeypatch.setattr(StatementRunner, "__call__", watched)
+    lost, number = True, 0
+    while lost:
+        number += 1
+        asked = replace(ASKED, question=f"Number {number}?")
+        store.add_campaign(StoredCampaign(asked.id, asked.to_bytes(), "{}", published=False))
+        both = [secrets.token_bytes(wire.NONCE) for _ in range(3)]
+        for round, others in ((1, 2), (2, 4)):
+            nonces = [*both, *(secrets.token_bytes(wire.NONCE) for _ in range(others))]
+            rows = np.frombuffer(b"".join(nonce + bytes([REPORT]) for nonce in nonces), dtype=np.uint8)
+            store.add({Round(asked.id, round): rows.reshape(len(nonces), -1)})
+        left[0] = number
+        try:
+            for round in (1, 2):
+                close_round(store, asked, round)
+            lost = False
+        except StoreUnavailable:
+            pass
+        left[0] = -1
+        reports = [close_round(store, asked, each).reports for each in ((1, 2), (2, 1))[number % 2]]
+        assert sum(each or 0 for each in reports) == 9
+        counted = b"".join(store.counted_ballots(asked.id).values())
+        assert len({counted[at : at + wire.NONCE] for at in range(0, len(counted), wire.NONCE)}) == 9
+        assert len(counted) == 9 * wire.NONCE
+    assert number > 20
+    store.close()
 
 
 def test_a_deleted_campaign_has_no_ballots(store: Store) -> None:
