@@ -155,6 +155,27 @@ def test_the_part_for_ballots_is_loaded_only_where_it_is_needed(
     context.close()
 
 
+def test_nobody_is_enrolled_for_what_the_policy_refuses(
+    browser: Browser, asking: Asking, register: Register, asked: Campaign
+) -> None:
+    """Also if the policy allowed it when the person was first asked."""
+    (code,) = register.new_codes(1)
+    context = browser.new_context()
+    page = asking.page(context, asked)
+    embed(page, asked, code)
+    asking.clock.now = BEGIN - HOUR - 100
+    asking.at(page)
+    assert page.evaluate("client.answer('page 3')") == "not yet"
+    asking.clock.now = BEGIN - 100
+    asking.at(page)
+    less = [asked.id, {"eps": 1}, {"enrolment": code}]
+    page.evaluate("([id, policy, more]) => { window.client = made(id, policy, more) }", less)
+    bodies = posted(page)
+    assert "does not fit the person's privacy budget" in refusal(page, "client.answer('page 3')")
+    assert (bodies, register.state().issued) == ([], 0)
+    context.close()
+
+
 def test_joining_waits_for_an_issuer_that_is_down(
     browser: Browser, asking: Asking, register: Register, tmp_path: Path
 ) -> None:
