@@ -28,6 +28,7 @@ GIVES = {
     "campaign show": "json",
     "campaign verify": "json",
     "campaign directory": "json",
+    "campaign embed": "json",
     "preview": "json",
     "answer": "json",
     "send": "json",
@@ -67,7 +68,7 @@ WITHOUT = {
         "manage close", "manage end", "manage delete", "keys new", "keys revoke", "gateway new", "gateway revoke",
     ),
     "It shows one document or one account, which is no table.": (
-        "campaign show", "campaign verify", "preview", "policy show", "gateway show",
+        "campaign show", "campaign verify", "campaign embed", "preview", "policy show", "gateway show",
     ),
     "It writes reports or sums, of which `estimate` makes a table and a picture.": ("export", "simulate"),
     "It runs until somebody stops it.": ("serve", "relay"),

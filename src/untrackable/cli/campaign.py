@@ -18,7 +18,6 @@ from untrackable import strict_json
 from untrackable.cli import options
 from untrackable.cli.terminal import (
     CommandGroup,
-    echo,
     one_line_errors,
     read_json,
     readable,
@@ -288,7 +287,8 @@ def directory(file: Path, campaigns: tuple[Path, ...], output: options.ResultOut
 @click.argument("files", nargs=-1, required=True, type=options.GIVEN_FILE)
 @click.option("--server", required=True, metavar="URL", help="The collector's address.")
 @click.option("--answer", "answers", multiple=True, metavar="JS", help="Each visitor's answer. [default: null]")
-def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...]) -> None:
+@options.result_options()
+def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...], output: options.ResultOutput) -> None:
     """Print the lines that ask campaigns on a web page.
 
     A page has such lines once, for all that it asks. Each --answer is an expression in JavaScript: the answer to
@@ -304,8 +304,8 @@ def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...]) -> Non
         WebAddress.parse("--server", server)
         if len(answers) > len(files):
             raise ValueError("give at most one --answer for each campaign")
-    for line in snippet([read(file) for file in files], server.rstrip("/"), answers).splitlines():
-        echo(line)
+    lines = snippet([read(file) for file in files], server.rstrip("/"), answers)
+    output.tell({"html": lines}, *lines.splitlines())
 
 
 def read(file: Path) -> Campaign:

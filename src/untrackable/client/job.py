@@ -17,7 +17,7 @@ from untrackable.errors import CampaignRefused, ValueChangeRefused
 from untrackable.protocol.campaign import Campaign
 
 DAY = 86_400.0
-"""A campaign that was refused is looked at again after so many seconds."""
+"""A campaign that was refused is looked at again after this many seconds."""
 
 
 def main(job: dict[str, Any]) -> NoReturn:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIMIT = 60.0
-"""After so many seconds, the process ends."""
+"""After this many seconds, the process ends."""
 SECONDS = 20.0
 """How long it tries to send."""
 _START = (

@@ -261,7 +261,7 @@ def _routers() -> list[str]:
 
 
 class _Incoming(io.RawIOBase):
-    """The data of a connection, for the standard library to read: so many bytes, and until a time is over."""
+    """The data of a connection, for the standard library to read: this many bytes, and until a time is over."""
 
     def __init__(self, connection: socket.socket, until: float) -> None:
         self._connection, self._until, self._left = connection, until, _LARGEST_ANSWER

@@ -39,8 +39,8 @@ _LEAST, _NOTHING = 1e-4, 4e-5
 """The smallest tracking on the axis up, and the place of 0."""
 _HEIGHT = 330
 _BELOW = (
-    "The least tracking advantage with at most so many people, for a standard error of {:g}. The floor is a lower "
-    "end for any mechanism, and its proof is in docs/floor.md"
+    "The least tracking advantage with at most this many people, for a standard error of {:g}. The floor is a "
+    "lower end for any mechanism, and its proof is in docs/floor.md"
 )
 
 

@@ -38,7 +38,7 @@ _STEPS, _GAMMAS = (48, 16), (96, 48)
 _FINE = 48
 """The grid has about this many places for each standard deviation."""
 _FARTHEST, _LOUDEST = 9.0, 2.0
-"""No larger gamma is looked at than so many standard deviations, and no larger one than this."""
+"""No larger gamma is looked at than this many standard deviations, and no larger one than this."""
 _MANY = 4096
 """More numbers than this are put on the grid at once, before they are multiplied."""
 _NEGLIGIBLE, _NOISE = 1e-20, 1e-15
