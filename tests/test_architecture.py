@@ -62,7 +62,7 @@ USES: dict[str, set[str]] = {
         "engines", "oblivious", "relay", "serving", "settings",
     },
 }  # fmt: skip
-"""Which packages each package may import from, beside the basics. docs/architecture.md says what is in each."""
+"""Which packages each package may import from, beside the basics. docs/architecture.md has a picture of them."""
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "collector": (

@@ -43,12 +43,6 @@ def test_every_package_is_in_the_picture() -> None:
     assert set(re.findall(r"\b([a-z_]+)/", picture(PAGE))) >= set(USES)
 
 
-def test_every_package_is_in_the_table() -> None:
-    names = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", PAGE, re.MULTILINE)
-    assert len(names) == len(set(names))
-    assert set(names) == set(USES)
-
-
 def test_every_word_is_explained_once_and_briefly() -> None:
     entries = re.findall(r"^\| ([a-z ]+) \| ([^|]+) \| ([^|]*) ?\|$", GLOSSARY, re.MULTILINE)
     words = [word for word, _, _ in entries if word != "word"]
