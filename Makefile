@@ -8,6 +8,9 @@ PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
 # Tests start some hundred processes, which read what was compiled before.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Many tests wait: for rounds, for locks, for processes that they killed. So there is one worker more than cores.
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 .PHONY: demo test check browser chromium nginx node java bench figures screenshots vectors lock dist site clean
 
 # While Python is loaded, Ctrl-C is held back where the system can do that: Python would show a traceback.
@@ -19,7 +22,7 @@ test: $(VENV)/.ready-dev chromium nginx java $(BROWSER)/node_modules/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 # Before every commit: within a minute on two cores where little has changed.
 check: $(VENV)/.ready-dev $(BROWSER)/node_modules/.ready

@@ -17,7 +17,7 @@ settings.load_profile("untimed")
 for name in ("CI", "DO_NOT_TRACK"):
     os.environ.pop(name, None)
 
-# Every worker of the tests has a core of its own: threads of linear algebra would only wait for each other.
+# The workers of the tests use all cores: threads of linear algebra would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Tests kill processes, which lose nothing that they wrote, and never machines. So nobody needs to wait for a disk.

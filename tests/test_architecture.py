@@ -63,7 +63,7 @@ USES: dict[str, set[str]] = {
         "ballots", "engines", "oblivious", "relay", "serving", "settings",
     },
 }  # fmt: skip
-"""Which packages each package may import from, beside the basics. docs/architecture.md says why."""
+"""Which packages each package may import from, beside the basics. docs/architecture.md has a picture of them."""
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "collector": (

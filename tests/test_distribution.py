@@ -3,8 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
-import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions, requires
@@ -53,8 +53,8 @@ def test_each_file_is_in_one_of_the_two_distributions(release: Release) -> None:
 def test_the_engine_is_built_from_its_own_archive(release: Release, tmp_path: Path) -> None:
     (_, engine), made = release, tmp_path / "made"
     made.mkdir()
-    with tarfile.open(engine.archive) as opened:
-        opened.extractall(tmp_path / "source", filter="data")
+    (tmp_path / "source").mkdir()
+    subprocess.run(["tar", "-xzf", engine.archive, "-C", tmp_path / "source"], check=True)  # noqa: S603, S607
     [source] = (tmp_path / "source").iterdir()
     again = distribution.build(made, source)
     assert distribution.wheel_files(again.wheel) == distribution.wheel_files(engine.wheel)
@@ -64,7 +64,7 @@ def test_the_wheels_work_where_they_are_installed(release: Release, tmp_path: Pa
     """Their dependencies are those of this environment; `make dist` installs them too."""
     for built in release:
         with zipfile.ZipFile(built.wheel) as opened:
-            opened.extractall(tmp_path / "installed")  # noqa: S202
+            opened.extractall(tmp_path / "installed")
     starting = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r}); import untrackable.cli; "
         f"assert untrackable.__file__.startswith({str(tmp_path)!r}); untrackable.cli.run()"

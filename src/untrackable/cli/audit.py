@@ -140,7 +140,7 @@ def _list(output: options.ResultOutput) -> None:
 
 
 @click.command(cls=PlainCommand)
-@click.option("--eps", type=float, show_default="2, or 1 with --floor", help="Privacy of all reports ever sent.")
+@click.option("--eps", type=float, show_default="2 (floor: 1)", help="Privacy of all reports ever sent.")
 @_DELTA
 @click.option("--values", type=click.IntRange(2, 4096), default=16, help="Number of possible answers.")
 @click.option("--reports", type=options.HELD_REPORTS, default=20, help="Rounds, which the observer sees.")

@@ -299,7 +299,9 @@ def directory(file: Path, campaigns: tuple[Path, ...], output: options.ResultOut
 @campaign.command()
 @click.argument("files", nargs=-1, required=True, type=options.GIVEN_FILE)
 @click.option("--server", required=True, metavar="URL", help="The collector's address.")
-@click.option("--answer", "answers", multiple=True, metavar="JS", help="Each visitor's answer. [default: null]")
+@click.option(
+    "--answer", "answers", multiple=True, metavar="JS", show_default="null", help="Each visitor's answer."
+)
 @options.result_options()
 def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...], output: options.ResultOutput) -> None:
     """Print the lines that ask campaigns on a web page.
@@ -307,8 +309,7 @@ def embed(files: tuple[Path, ...], server: str, answers: tuple[str, ...], output
     A page has such lines once, for all that it asks. Each --answer is an expression in JavaScript: the answer to
     the campaign at the same place. The client refuses null, so no example is ever an answer.
 
-    Example: untrackable campaign embed campaign.json \
-                 --server https://collect.example --answer browserName()
+    Example: untrackable campaign embed asked.json --server https://a.example
     """
     from untrackable.collector.browser import snippet
     from untrackable.web_address import WebAddress
