@@ -178,6 +178,10 @@ UNKNOWN_IF_DISCOVERED = (
     "It is not known how few invented reports would move these shares: they could also change which strings are "
     "found."
 )
+UNKNOWN_OF_NUMBERS = (
+    "It is not known how few invented reports would move a mean or a quantile: there is no close bound on what one "
+    "report adds to them."
+)
 _REAL = "Nothing tells them from real ones."
 
 

@@ -28,11 +28,11 @@ from untrackable.collector.dashboard.campaign_page import COLUMNS
 from untrackable.collector.settings import open_store
 from untrackable.collector.store import Round, Store
 from untrackable.csv_cells import csv_text
-from untrackable.display.estimate import BALLOTS_NEEDED, UNKNOWN_IF_DISCOVERED
+from untrackable.display.estimate import BALLOTS_NEEDED, UNKNOWN_IF_DISCOVERED, UNKNOWN_OF_NUMBERS
 from untrackable.encodings.encoding import Presence
 from untrackable.mechanisms import CountMeanSketch
 from untrackable.mechanisms.inner_product import NoisyInnerProduct
-from untrackable.mechanisms.local import Fresh, Present
+from untrackable.mechanisms.local import Fresh, OneBitMean, Present
 from untrackable.protocol.campaign import Campaign, Guarantee
 from untrackable.theory.turns import Turns
 
@@ -459,6 +459,10 @@ def test_how_few_invented_reports_matter(collector: Collector) -> None:
         assert re.search(few, text)
         assert ("Nothing tells them from real ones." in text) == (asked is plain)
         assert (BALLOTS_NEEDED in text) == (asked is with_ballots)
+    deck = Dealt(OneBitMean(values=101, eps=3.0), 30)
+    mean = collected(collector, deck, {1: answers(deck, np.arange(2000) % 101)}, IntegerRange(low=0, high=100))
+    assert UNKNOWN_OF_NUMBERS in shown(collector, mean)
     text = shown(collector, there)
+    assert UNKNOWN_OF_NUMBERS not in text
     assert re.search("As few as [0-9,]+ invented reports would add [0-9,]+ people", text)
     assert "could move a share" not in text

@@ -53,6 +53,7 @@ from untrackable.display.charts import Bar
 from untrackable.display.estimate import (
     BALLOTS_NEEDED,
     UNKNOWN_IF_DISCOVERED,
+    UNKNOWN_OF_NUMBERS,
     active_notes,
     interval_bars,
     interval_words,
@@ -485,6 +486,8 @@ def _numbers(shown: Shown) -> dict[str, Any] | None:
     notes = list(map(sentence, number_notes(summary)))
     if summary.mean is not None and not summary.mean.lower <= summary.mean.value <= summary.mean.upper:
         notes.append("The noise is corrected for on average, so an estimate may lie outside its interval.")
+    if not shown.values.rows:
+        notes.append(UNKNOWN_OF_NUMBERS if shown.campaign.ballots is None else BALLOTS_NEEDED)
     return {"rows": view.view_of(shown).tables[0].rows, "notes": notes}
 
 
