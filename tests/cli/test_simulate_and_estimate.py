@@ -421,6 +421,6 @@ def test_a_pipe_sees_numbers_only(tmp_path: Path) -> None:
         )
         assert done.stderr == ""
         assert "\x1b" not in done.stdout
-    rows = done.stdout.splitlines()[2:-5]
+    rows = done.stdout.splitlines()[2:-6]
     assert len(rows) > 16
     assert max(map(len, rows)) <= 80

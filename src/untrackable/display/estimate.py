@@ -188,7 +188,7 @@ _REAL = "Nothing tells them from real ones."
 def invented_words(invented: Invented | None, *, ballots: bool = False) -> list[str]:
     """How few invented reports would move a share, if that can be said, and who could invent them."""
     end = BALLOTS_NEEDED if ballots else _REAL
-    return [end] * ballots if invented is None else [fewest_words(invented, "interval"), end]
+    return [end] * ballots if invented is None else [f"{fewest_words(invented, 'interval')} {end}"]
 
 
 def fewest_words(invented: Invented, of: str) -> str:
@@ -202,9 +202,9 @@ def invented_people_words(people: ActivePeople, chance: float, rounds: int, *, b
     """How few invented reports would move a number of people as far up as its interval reaches."""
     end, few = BALLOTS_NEEDED if ballots else _REAL, people.invented(chance, rounds)
     if not few:
-        return ["Each invented report would add one person (exact).", end]
+        return [f"Each invented report would add one person (exact). {end}"]
     more = f"{rounded(people.upper - people.value, _PEOPLE_DIGITS, 'up'):,.0f} people"
-    return [f"As few as {_invented(few)} would add {more}, as far as the interval reaches (exact).", end]
+    return [f"As few as {_invented(few)} would add {more}, as far as the interval reaches (exact). {end}"]
 
 
 def _invented(count: int) -> str:
