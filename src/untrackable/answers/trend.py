@@ -114,7 +114,7 @@ def _share_trends(
                 beta=beta,
                 independent=independent,
                 changes=changes,
-                invented=min((known for each in read if (known := each.invented[i])), default=None),
+                invented=min((fewest for each in read if (fewest := each.invented[i])), default=None),
             )
         )
     return tuple(trends)
