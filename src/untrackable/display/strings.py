@@ -8,6 +8,7 @@ from untrackable import strict_json
 from untrackable.discovery.discovery import Discovered, FoundString
 from untrackable.display import view
 from untrackable.display.charts import Bar, BarWords, share_bars
+from untrackable.display.estimate import UNKNOWN_IF_DISCOVERED
 from untrackable.display.numbers import CANNOT_TELL, NOT_TOLD, STRING_ORDER, percent
 from untrackable.rappor_decode.decode_result import Candidate, Decoded
 
@@ -147,6 +148,7 @@ def _(discovered: Discovered) -> view.View:
             "p-value: adjusted for all possible strings (upper)",
             *string_notes(discovered.strings),
             _findable(discovered),
+            UNKNOWN_IF_DISCOVERED,
         ],
         json=lambda: strict_json.parse(discovered.to_json()),
     )
