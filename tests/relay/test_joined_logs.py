@@ -41,13 +41,16 @@ class Observer:
     def __init__(self, folder: Path) -> None:
         self.folder, self.port, self.keys = folder, free_port(), GatewayKeys().with_list(1, 30)
         self.arrived: list[tuple[float, int]] = []
+        self.answers: list[bytes | None] = []
         write_keys(folder / "gateway.keys", self.keys)
 
     def pass_on(self, request: bytes) -> bytes | None:
         opened = open_request(self.keys.opening_keys(), request[-SEALED_LENGTH:])
         report = BinaryRequest.from_bytes(opened.content).content
         self.arrived.append((time.time(), sender(report[-SIZE:])))
-        return slowly(self.port, request)
+        told = slowly(self.port, request)
+        self.answers.append(told)
+        return told
 
     @contextmanager
     def watching(self, asked: Campaign, relay_port: int) -> Iterator[None]:
@@ -121,7 +124,7 @@ def test_reports_are_not_matched_with_visits_if_a_relay_holds_them(held: bool, t
     asked = who_is_there(begin, SECONDS, 1, observer.keys, HoldingRelay(relay, DELAY) if held else None)
     with observer.watching(asked, relay_port):
         came = visits(asked, observer.port, relay, tmp_path / "people", at_random=held)
-        wait_until(lambda: len(observer.arrived) == PEOPLE)
+        wait_until(lambda: len(observer.answers) == PEOPLE)
         orders = observer.orders(asked)
     assert [sorted(order) for order in orders.values()] == [list(range(PEOPLE))] * len(orders)
     found = {name: [right(order, came, far=far) for far in (True, False)] for name, order in orders.items()}
